@@ -1,0 +1,78 @@
+"""Where this installation keeps things and whom it talks to, read once from the environment."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names the variable and what it should hold."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    home: Path
+    """Checkpoints, image cache, logs, and the SQLite file where no DATABASE_URL is given."""
+    database_url: str
+    redis_url: str
+    redis_is_embedded: bool
+    """True where no REDIS_URL is given: `iwes up` then starts a Redis of our own behind `redis_url`."""
+    host: str
+    port: int
+    backend_url: str
+    """The address under which Label Studio reaches this backend."""
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] | None = None) -> Settings:
+        env = os.environ if env is None else env
+        home = Path(env.get("IWES_HOME") or ".iwes").resolve()
+        host = env.get("IWES_HOST") or "127.0.0.1"
+        port = _port(env.get("IWES_PORT") or "9090")
+        redis_url = env.get("REDIS_URL") or ""
+        return cls(
+            home=home,
+            database_url=env.get("DATABASE_URL") or f"sqlite:///{home / 'store.db'}",
+            redis_url=redis_url or f"unix://{runtime_folder(home) / 'redis.sock'}",
+            redis_is_embedded=not redis_url,
+            host=host,
+            port=port,
+            backend_url=(env.get("IWES_BACKEND_URL") or f"http://{host}:{port}").rstrip("/"),
+        )
+
+    def as_env(self) -> dict[str, str]:
+        """The variables that make a child process read these same settings."""
+        env = {
+            "IWES_HOME": str(self.home),
+            "DATABASE_URL": self.database_url,
+            "IWES_HOST": self.host,
+            "IWES_PORT": str(self.port),
+            "IWES_BACKEND_URL": self.backend_url,
+        }
+        if not self.redis_is_embedded:
+            env["REDIS_URL"] = self.redis_url
+        return env
+
+    @property
+    def models_folder(self) -> Path:
+        return self.home / "models"
+
+    @property
+    def image_cache(self) -> Path:
+        return self.home / "images"
+
+
+def runtime_folder(home: Path) -> Path:
+    """A short private folder for sockets: a socket's path may hold only about 100 characters, a home many more."""
+    digest = hashlib.sha256(str(home).encode()).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"iwes-{os.getuid()}-{digest}"
+
+
+def _port(text: str) -> int:
+    if text.isdigit() and 0 < int(text) < 65536:
+        return int(text)
+    raise SettingsError(f"IWES_PORT is {text!r}; give a port number between 1 and 65535")

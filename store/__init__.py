@@ -1,0 +1,1 @@
+"""Remembers: projects, tasks, rounds, draws, labels and models, in SQLite or PostgreSQL."""

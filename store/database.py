@@ -1,0 +1,94 @@
+"""Opens the store: the engine, its transactions, and the migrations that bring a database up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
+
+BUSY_SECONDS = 30
+MIGRATION_LOCK = 7_411_023
+"""Any fixed number: the PostgreSQL advisory lock under which one process migrates while others wait."""
+
+
+class StoreError(RuntimeError):
+    """The store cannot be opened; the message says what to set."""
+
+
+class Store:
+    """A database of ours. Cheap to make; safe to share between threads; make a new one after a fork."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            parsed = make_url(url)
+        except ArgumentError as error:
+            raise StoreError("DATABASE_URL is not a database address; try sqlite:///file.db") from error
+        if parsed.get_backend_name() == "postgresql" and parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        self.is_sqlite = parsed.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            _make_private_folder(parsed.database)
+            self.engine = create_engine(parsed, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
+            event.listen(self.engine, "connect", _prepare_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+        else:
+            self.engine = create_engine(parsed, pool_pre_ping=True)
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """One transaction that may write. In SQLite it takes the writer's place at once, so it never deadlocks."""
+        engine = self.engine.execution_options(iwes_writes=True)
+        with Session(engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        with Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    def migrate(self) -> None:
+        """Brings the schema up to date; several processes may call it at the same time."""
+        with self.engine.execution_options(iwes_writes=True).begin() as connection:
+            if not self.is_sqlite:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+            config = Config()
+            config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def open_store(url: str) -> Store:
+    store = Store(url)
+    store.migrate()
+    return store
+
+
+def _make_private_folder(database: str | None) -> None:
+    """The store holds Label Studio's token, so its folder is for its owner alone."""
+    if database and database != ":memory:":
+        Path(database).absolute().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # the driver's own BEGIN comes too late; ours is in _begin_sqlite
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")  # a label acknowledged is a label kept, even when the power fails
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("iwes_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

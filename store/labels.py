@@ -1,0 +1,101 @@
+"""Labels as they arrive: recorded once, joined to the draw that asked for them, counted for a round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from store import rounds
+from store.tables import Draw, Label, Project, Round, RoundState, Task
+
+
+@dataclass(frozen=True)
+class NewLabel:
+    """What one annotation says. `class_name` is None for a skip, and where `problem` tells why there is none."""
+
+    annotation_id: int
+    class_name: str | None
+    skipped: bool
+    ground_truth: bool
+    annotator: int | None
+    created_at: datetime
+    updated_at: datetime
+    problem: str | None = None
+
+
+def record(session: Session, project: Project, task: Task, new: NewLabel) -> Label:
+    """Stores an annotation, or what changed of it. The same one twice, or an older state of it, changes nothing.
+
+    Call with the project locked: which round a label counts for depends on whether that round is still open.
+    """
+    label = session.scalar(
+        select(Label).where(Label.project_id == project.id, Label.annotation_id == new.annotation_id)
+    )
+    if label is None:
+        draw = _asking_draw(session, task)
+        label = Label(
+            project_id=project.id,
+            annotation_id=new.annotation_id,
+            task_id=task.id,
+            draw_id=draw.id if draw else None,
+            round_number=rounds.collecting(session, project) if draw else None,
+            created_at=new.created_at,
+        )
+        session.add(label)
+    elif new.updated_at < label.updated_at:
+        return label
+    label.class_name = new.class_name
+    label.skipped = new.skipped
+    label.ground_truth = new.ground_truth
+    label.annotator = new.annotator
+    label.updated_at = new.updated_at
+    label.problem = new.problem
+    label.deleted = False
+    session.flush()
+    return label
+
+
+def delete(session: Session, project: Project, annotation_ids: Iterable[int]) -> int:
+    """Takes labels back; their tasks can be asked for again. Returns how many were there."""
+    gone = session.scalars(
+        select(Label).where(
+            Label.project_id == project.id, Label.annotation_id.in_(list(annotation_ids)), ~Label.deleted
+        )
+    ).all()
+    for label in gone:
+        label.deleted = True
+    session.flush()
+    return len(gone)
+
+
+def live_annotations(session: Session, project: Project) -> dict[int, datetime]:
+    """Every annotation believed to exist, with the time of its last known change."""
+    rows = session.execute(
+        select(Label.annotation_id, Label.updated_at).where(Label.project_id == project.id, ~Label.deleted)
+    )
+    return {annotation_id: updated_at for annotation_id, updated_at in rows}
+
+
+def problems(session: Session, project: Project) -> dict[str, int]:
+    """Labels that could not be understood, by reason."""
+    rows = session.execute(
+        select(Label.problem, func.count())
+        .where(Label.project_id == project.id, ~Label.deleted, Label.problem.is_not(None))
+        .group_by(Label.problem)
+    )
+    return {str(reason): count for reason, count in rows}
+
+
+def _asking_draw(session: Session, task: Task) -> Draw | None:
+    """The newest draw of the task that annotators could see; without one the label is manual."""
+    return session.scalar(
+        select(Draw)
+        .join(Round)
+        .where(Draw.task_id == task.id, Round.state != RoundState.DRAWN)
+        .order_by(Round.number.desc())
+        .limit(1)
+    )

@@ -1,0 +1,44 @@
+"""Projects: finding one, and taking its lock before counting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from store.tables import Project
+
+
+class UnknownProject(LookupError):
+    """No such connected project."""
+
+
+def by_id(session: Session, project_id: int) -> Project:
+    project = session.get(Project, project_id)
+    if project is None:
+        raise UnknownProject(f"there is no project {project_id} in the store")
+    return project
+
+
+def lock(session: Session, project_id: int) -> Project:
+    """The project's row, held until the transaction ends, so that two processes never count at the same time."""
+    project = session.scalar(
+        select(Project).where(Project.id == project_id).with_for_update().execution_options(populate_existing=True)
+    )
+    if project is None:
+        raise UnknownProject(f"there is no project {project_id} in the store")
+    return project
+
+
+def by_address(session: Session, studio_url: str, studio_id: int) -> Project | None:
+    return session.scalar(select(Project).where(Project.studio_url == studio_url, Project.studio_id == studio_id))
+
+
+def by_secret(session: Session, secret: str) -> Project | None:
+    """Whoever shows a project's secret speaks for that project, whatever id its message carries."""
+    return session.scalar(select(Project).where(Project.secret == secret)) if secret else None
+
+
+def connected(session: Session) -> Sequence[Project]:
+    return session.scalars(select(Project).where(Project.connected).order_by(Project.id)).all()

@@ -1,0 +1,131 @@
+"""Rounds: drawn, opened, closed by their last label, trained. Each step happens once, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, exists, func, or_, select
+from sqlalchemy.orm import Session
+
+from store.tables import Draw, Label, Model, Project, Round, RoundState, Task, now
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a round has come: its labels against those wanted, and the draws nobody can answer any more."""
+
+    labels: int
+    wanted: int
+    drawn: int
+    settled: int
+    skipped: int
+
+    @property
+    def complete(self) -> bool:
+        return self.labels >= self.wanted or self.settled >= self.drawn
+
+
+def latest(session: Session, project: Project) -> Round | None:
+    return session.scalar(select(Round).where(Round.project_id == project.id).order_by(Round.number.desc()).limit(1))
+
+
+def by_number(session: Session, project: Project, number: int) -> Round:
+    return session.scalars(select(Round).where(Round.project_id == project.id, Round.number == number)).one()
+
+
+def all_of(session: Session, project: Project) -> Sequence[Round]:
+    return session.scalars(select(Round).where(Round.project_id == project.id).order_by(Round.number)).all()
+
+
+def collecting(session: Session, project: Project) -> int:
+    """The number of the round that a label arriving now counts for."""
+    last = latest(session, project)
+    if last is None:
+        return 0
+    return last.number if last.state in (RoundState.DRAWN, RoundState.OPEN) else last.number + 1
+
+
+def counted(session: Session, project: Project, number: int) -> int:
+    """Labelled tasks that count for a round; several annotations of one task count once."""
+    count = select(func.count(Label.task_id.distinct())).where(
+        Label.project_id == project.id,
+        Label.round_number == number,
+        Label.class_name.is_not(None),
+        ~Label.deleted,
+    )
+    return session.scalar(count) or 0
+
+
+def progress(session: Session, project: Project, round_: Round) -> Progress:
+    of_round = select(func.count()).select_from(Draw).join(Task).where(Draw.round_id == round_.id)
+    skipped = exists().where(Label.task_id == Task.id, ~Label.deleted, Label.skipped)
+    settled: ColumnElement[bool] = or_(
+        Task.gone, Task.problem.is_not(None), exists().where(Label.task_id == Task.id, ~Label.deleted)
+    )
+    return Progress(
+        labels=counted(session, project, round_.number),
+        wanted=round_.wanted,
+        drawn=session.scalar(of_round) or 0,
+        settled=session.scalar(of_round.where(settled)) or 0,
+        skipped=session.scalar(of_round.where(skipped)) or 0,
+    )
+
+
+def add(session: Session, project: Project, round_: Round, draws: Iterable[Draw]) -> None:
+    """Stores a round with its draws. A round number exists once, so a second try at the same draw fails here."""
+    round_.project_id = project.id
+    round_.state = RoundState.DRAWN
+    round_.draws = list(draws)
+    session.add(round_)
+    session.flush()
+
+
+def open_(session: Session, round_: Round) -> None:
+    if round_.state == RoundState.DRAWN:
+        round_.state = RoundState.OPEN
+        round_.opened_at = now()
+
+
+def close_if_complete(session: Session, project: Project) -> Round | None:
+    """Closes the open round when its last label is in; training is due from the moment this commits."""
+    last = latest(session, project)
+    if last is None or last.state != RoundState.OPEN or not progress(session, project, last).complete:
+        return None
+    return _close(last)
+
+
+def close_early(session: Session, project: Project) -> Round | None:
+    """Closes the open round although labels are missing, for `Start Training`; needs at least one new label."""
+    last = latest(session, project)
+    if last is None or last.state != RoundState.OPEN or not counted(session, project, last.number):
+        return None
+    return _close(last)
+
+
+def trained(session: Session, project: Project, round_: Round, model: Model | None) -> None:
+    """The round's training is done. Without a model there was nothing to learn from: the next round is a seed again."""
+    if round_.state != RoundState.CLOSED:
+        return
+    round_.state = RoundState.TRAINED
+    round_.trained_at = now()
+    if model is not None:
+        model.project_id = project.id
+        model.round_number = round_.number
+        session.add(model)
+
+
+def current_model(session: Session, project: Project) -> Model | None:
+    return session.scalar(
+        select(Model).where(Model.project_id == project.id).order_by(Model.round_number.desc()).limit(1)
+    )
+
+
+def models(session: Session, project: Project) -> Sequence[Model]:
+    return session.scalars(select(Model).where(Model.project_id == project.id).order_by(Model.round_number)).all()
+
+
+def _close(round_: Round) -> Round:
+    round_.state = RoundState.CLOSED
+    round_.closed_at = now()
+    return round_

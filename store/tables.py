@@ -1,0 +1,200 @@
+"""The tables: what is remembered, and which facts can exist only once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, String, TypeDecorator, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time, always in UTC and always aware; SQLite by itself forgets the zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone; a moment needs one")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Base(DeclarativeBase):
+    type_annotation_map = {datetime: Moment, dict[str, Any]: JSON, list[str]: JSON}
+
+
+class RoundState(StrEnum):
+    """A round only ever moves down this list; what is due next follows from where its last round stands."""
+
+    DRAWN = "drawn"
+    """The draws are stored; annotators do not see them yet. Due: publish."""
+    OPEN = "open"
+    """Annotators are served its tasks. Due: nothing, labels are awaited."""
+    CLOSED = "closed"
+    """Its labels are in. Due: training."""
+    TRAINED = "trained"
+    """Its model exists. Due: the draw of the next round."""
+
+
+class Project(Base):
+    __tablename__ = "project"
+    __table_args__ = (UniqueConstraint("studio_url", "studio_id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    studio_url: Mapped[str]
+    studio_id: Mapped[int]
+    title: Mapped[str]
+    token: Mapped[str]
+    secret: Mapped[str] = mapped_column(unique=True)
+    """Known to the connected Label Studio alone: the webhook's header and the password of its calls."""
+    backend_url: Mapped[str]
+
+    control: Mapped[str]
+    """Name of the Choices tag, of the Image tag it speaks of, and of the task's field that holds the image."""
+    target: Mapped[str]
+    field: Mapped[str]
+    classes: Mapped[list[str]]
+
+    seed_size: Mapped[int]
+    k: Mapped[int]
+    cap: Mapped[float]
+    floor: Mapped[float]
+    reserve: Mapped[float]
+    sharpness: Mapped[float]
+    network: Mapped[str]
+    rng_seed: Mapped[int]
+
+    connected: Mapped[bool] = mapped_column(default=False)
+    backend_id: Mapped[int | None]
+    """Ids in Label Studio of what connecting made there."""
+    webhook_id: Mapped[int | None]
+    tab_id: Mapped[int | None]
+    before: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """The project's own settings as they were before it was connected, for `disconnect`."""
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    webhook_seen_at: Mapped[datetime | None]
+    reconciled_at: Mapped[datetime | None]
+
+
+class Task(Base):
+    __tablename__ = "task"
+    __table_args__ = (UniqueConstraint("project_id", "studio_id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"))
+    studio_id: Mapped[int]
+    data: Mapped[dict[str, Any]]
+    gone: Mapped[bool] = mapped_column(default=False)
+    """Deleted in Label Studio. The row stays, because draws and labels speak of it."""
+    problem: Mapped[str | None]
+    """Why the task cannot be used (an unreadable image); such a task is set aside."""
+
+
+class Round(Base):
+    __tablename__ = "round"
+    __table_args__ = (UniqueConstraint("project_id", "number"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"))
+    number: Mapped[int]
+    """0 is the seed round."""
+    state: Mapped[RoundState] = mapped_column(String(16))
+    rule: Mapped[str]
+    model_version: Mapped[str | None]
+    """The model whose probabilities drew it; none for the seed."""
+    wanted: Mapped[int]
+    """How many labels close it, those counted that came while the last model trained."""
+    batch_size: Mapped[int]
+    pool_size: Mapped[int]
+    examined: Mapped[int]
+    draw_seed: Mapped[int]
+    drawn_at: Mapped[datetime] = mapped_column(default=now)
+    opened_at: Mapped[datetime | None]
+    closed_at: Mapped[datetime | None]
+    trained_at: Mapped[datetime | None]
+    draws: Mapped[list[Draw]] = relationship(back_populates="round", order_by="Draw.rank")
+
+    @property
+    def queue(self) -> str:
+        """Name under which Label Studio serves this round: never a model's version nor the backend's title."""
+        return f"iwes-queue-{self.number}"
+
+
+class Draw(Base):
+    """One accepted coin: why a task was asked for, and with what probability."""
+
+    __tablename__ = "draw"
+    __table_args__ = (UniqueConstraint("round_id", "rank"), UniqueConstraint("round_id", "task_id"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    round_id: Mapped[int] = mapped_column(ForeignKey("round.id", ondelete="CASCADE"))
+    task_id: Mapped[int] = mapped_column(ForeignKey("task.id"), index=True)
+    rank: Mapped[int]
+    reserve: Mapped[bool]
+    position: Mapped[int]
+    passes: Mapped[int]
+    score: Mapped[float | None]
+    probability: Mapped[float]
+    weight: Mapped[float]
+    inclusion: Mapped[float]
+    round: Mapped[Round] = relationship(back_populates="draws")
+    task: Mapped[Task] = relationship()
+
+    @property
+    def model_version(self) -> str | None:
+        return self.round.model_version
+
+
+class Label(Base):
+    """One annotation of Label Studio, joined to the draw that asked for it."""
+
+    __tablename__ = "label"
+    __table_args__ = (
+        UniqueConstraint("project_id", "annotation_id"),
+        Index("ix_label_round", "project_id", "round_number"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"))
+    annotation_id: Mapped[int]
+    task_id: Mapped[int] = mapped_column(ForeignKey("task.id"), index=True)
+    class_name: Mapped[str | None]
+    """None where the annotator skipped, or where `problem` says why there is no class."""
+    skipped: Mapped[bool]
+    ground_truth: Mapped[bool]
+    annotator: Mapped[int | None]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    deleted: Mapped[bool] = mapped_column(default=False)
+    problem: Mapped[str | None]
+    draw_id: Mapped[int | None] = mapped_column(ForeignKey("draw.id"))
+    """None for a label nobody asked for (manual, imported): weight 1, left out of estimates."""
+    round_number: Mapped[int | None]
+    """The round it counts for: the open one, or the next while a model trains."""
+    draw: Mapped[Draw | None] = relationship()
+    task: Mapped[Task] = relationship()
+
+
+class Model(Base):
+    __tablename__ = "model"
+    __table_args__ = (UniqueConstraint("project_id", "version"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"))
+    round_number: Mapped[int]
+    version: Mapped[str]
+    examples: Mapped[int]
+    metrics: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(default=now)

@@ -1,0 +1,55 @@
+"""The order in which Label Studio serves tasks: one empty prediction per task, whose score is its rank.
+
+With uncertainty sampling, Label Studio serves the unlabelled tasks that carry a prediction of the project's
+`model_version`, lowest score first. So a queue is a made-up model version, and switching queues is one PATCH.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from studio.errors import QueueIncomplete
+from studio.projects import StudioProject
+
+PREFIX = "iwes-queue-"
+"""Predictions of versions that begin so are ours to delete."""
+
+
+def upload(project: StudioProject, name: str, task_ids: Sequence[int]) -> None:
+    """Stores the queue without serving it yet. Safe to repeat: what an earlier try left behind is removed first."""
+    there = versions(project)
+    if there.get(name) == len(task_ids):
+        return
+    if name in there:
+        delete(project, name)
+    sent = [
+        {"task": task_id, "result": [], "score": (rank + 1) / (len(task_ids) + 1), "model_version": name}
+        for rank, task_id in enumerate(task_ids)
+    ]
+    answer = project.client.post(f"/api/projects/{project.id}/import/predictions", sent)
+    created = answer.get("created") if isinstance(answer, dict) else None
+    if created != len(sent):
+        delete(project, name)
+        raise QueueIncomplete(
+            f"Label Studio stored {created} of {len(sent)} entries of the queue {name}; "
+            "annotators stay on the previous queue and publishing is tried again"
+        )
+
+
+def serve(project: StudioProject, name: str) -> None:
+    """Switches annotators to the queue, then removes the others; the one being served must never be removed,
+    or Label Studio would forget `model_version` and serve at random."""
+    project.change(model_version=name, sampling="Uncertainty sampling")
+    for other in versions(project):
+        if other.startswith(PREFIX) and other != name:
+            delete(project, other)
+
+
+def versions(project: StudioProject) -> dict[str, int]:
+    """How many predictions of each version the project holds."""
+    answer = project.client.get(f"/api/projects/{project.id}/model-versions/")
+    return {str(name): int(count) for name, count in answer.items()} if isinstance(answer, dict) else {}
+
+
+def delete(project: StudioProject, name: str) -> None:
+    project.client.delete(f"/api/projects/{project.id}/model-versions/", {"model_version": name})
