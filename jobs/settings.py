@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -56,6 +56,9 @@ class Settings:
         if not self.redis_is_embedded:
             env["REDIS_URL"] = self.redis_url
         return env
+
+    def at(self, backend_url: str) -> Settings:
+        return replace(self, backend_url=backend_url)
 
     @property
     def models_folder(self) -> Path:

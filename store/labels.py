@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from store import rounds
-from store.tables import Draw, Label, Project, Round, RoundState, Task
+from store.tables import Draw, Label, Project, Round, Task
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,8 @@ def problems(session: Session, project: Project) -> dict[str, int]:
 
 
 def _asking_draw(session: Session, task: Task) -> Draw | None:
-    """The newest draw of the task that annotators could see; without one the label is manual."""
+    """The newest draw of the task; without one the label is manual. A round that is being published counts too:
+    its first label may arrive before publishing has said that it is done."""
     return session.scalar(
-        select(Draw)
-        .join(Round)
-        .where(Draw.task_id == task.id, Round.state != RoundState.DRAWN)
-        .order_by(Round.number.desc())
-        .limit(1)
+        select(Draw).join(Round).where(Draw.task_id == task.id).order_by(Round.number.desc()).limit(1)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import exists, func, select, update
+from sqlalchemy import Select, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from store.tables import Draw, Label, Project, Round, RoundState, Task
@@ -76,8 +76,7 @@ def drawable(session: Session, project: Project, *, at_least: int) -> list[int]:
     that is being labelled can make Label Studio lose count of its annotation. Where fewer than `at_least` such tasks
     are left, those on screen count too, for they are all there is.
     """
-    touched = exists().where(Label.task_id == Task.id, ~Label.deleted)
-    free = select(Task.id).where(Task.project_id == project.id, ~Task.gone, Task.problem.is_(None), ~touched)
+    free = _free(project)
     latest = select(func.max(Round.number)).where(Round.project_id == project.id, Round.state != RoundState.DRAWN)
     on_screen = exists().where(
         Draw.task_id == Task.id,
@@ -91,10 +90,29 @@ def drawable(session: Session, project: Project, *, at_least: int) -> list[int]:
     return list(session.scalars(free.order_by(Task.studio_id)))
 
 
+def any_drawable(session: Session, project: Project) -> bool:
+    return session.scalar(_free(project).limit(1)) is not None
+
+
 def unlabelled_count(session: Session, project: Project) -> int:
     labelled = exists().where(Label.task_id == Task.id, ~Label.deleted, Label.class_name.is_not(None))
     count = select(func.count()).select_from(Task).where(Task.project_id == project.id, ~Task.gone, ~labelled)
     return session.scalar(count) or 0
+
+
+def problems(session: Session, project: Project) -> dict[str, int]:
+    """Tasks set aside, by reason."""
+    rows = session.execute(
+        select(Task.problem, func.count())
+        .where(Task.project_id == project.id, ~Task.gone, Task.problem.is_not(None))
+        .group_by(Task.problem)
+    )
+    return {str(reason): count for reason, count in rows}
+
+
+def _free(project: Project) -> Select[int]:
+    touched = exists().where(Label.task_id == Task.id, ~Label.deleted)
+    return select(Task.id).where(Task.project_id == project.id, ~Task.gone, Task.problem.is_(None), ~touched)
 
 
 def _chunks(ids: list[int]) -> Iterable[list[int]]:

@@ -42,3 +42,7 @@ def by_secret(session: Session, secret: str) -> Project | None:
 
 def connected(session: Session) -> Sequence[Project]:
     return session.scalars(select(Project).where(Project.connected).order_by(Project.id)).all()
+
+
+def all_known(session: Session) -> Sequence[Project]:
+    return session.scalars(select(Project).order_by(Project.id)).all()

@@ -119,7 +119,6 @@ class Round(Base):
     batch_size: Mapped[int]
     pool_size: Mapped[int]
     examined: Mapped[int]
-    draw_seed: Mapped[int]
     drawn_at: Mapped[datetime] = mapped_column(default=now)
     opened_at: Mapped[datetime | None]
     closed_at: Mapped[datetime | None]

@@ -1,0 +1,162 @@
+"""The `iwes` command. Heavy modules are imported by the command that needs them: `iwes status` needs no torch."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from sqlalchemy.exc import SQLAlchemyError
+
+from jobs.settings import Settings, SettingsError
+from jobs.workplace import Workplace, workplace
+from store import projects
+from store.database import StoreError
+from store.projects import UnknownProject
+from store.tables import Project
+from studio.client import tidy_url
+from studio.errors import StudioError
+
+URL = click.option("--url", required=True, envvar="LABEL_STUDIO_URL", help="Label Studio's address.")
+PROJECT = click.option("--project", "studio_id", type=int, required=True, help="The project's id in Label Studio.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="iwes-label-studio", prog_name="iwes")
+def cli() -> None:
+    """Active learning for Label Studio by importance sampling.
+
+    Settings come from the environment: IWES_HOME (default .iwes), DATABASE_URL (default SQLite in the home),
+    REDIS_URL (default: an embedded Redis), IWES_HOST, IWES_PORT, IWES_BACKEND_URL.
+    """
+
+
+@cli.command()
+def up() -> None:
+    """Start everything this backend needs on one machine: Redis if none is given, web server, worker."""
+    from backend.up import up as start_all
+
+    start_all(Settings.from_env())
+
+
+@cli.command()
+def serve() -> None:
+    """Start the web server alone."""
+    from backend.serve import serve as start
+
+    start(Settings.from_env())
+
+
+@cli.command()
+@click.option("--queue", "names", multiple=True, type=click.Choice(["studio", "gpu"]), help="Default: both.")
+@click.option("--burst", is_flag=True, help="Stop when there is nothing left to do.")
+def worker(names: tuple[str, ...], burst: bool) -> None:
+    """Start a worker; as many as there are GPUs may run, on any host that reaches Redis and the database."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    from jobs.worker import run
+
+    run(Settings.from_env(), names or ("studio", "gpu"), burst=burst)
+
+
+@cli.command()
+@URL
+@click.option("--token", required=True, envvar="LABEL_STUDIO_TOKEN", help="Personal access token or legacy token.")
+@PROJECT
+@click.option("--k", default=50, show_default=True, help="Labels between two trainings.")
+@click.option("--seed", "seed_size", default=50, show_default=True, help="Labels before the first training.")
+@click.option("--cap", default=2.0, show_default=True, help="Largest training weight.")
+@click.option("--floor", default=0.05, show_default=True, help="Smallest probability of being asked for.")
+@click.option("--reserve", default=0.5, show_default=True, help="Tasks to go on with during training, as part of k.")
+@click.option("--sharpness", default=1.0, show_default=True, help="Exponent on the probability.")
+@click.option("--network", default="small-cnn", show_default=True, help="The network to train.")
+@click.option("--rng-seed", type=click.IntRange(0, 2**31 - 1), help="Makes every draw repeatable. Default: random.")
+@click.option("--backend-url", help="Where Label Studio reaches this backend, if not at IWES_BACKEND_URL.")
+def connect(url: str, token: str, studio_id: int, backend_url: str | None, **options: Any) -> None:
+    """Connect a Label Studio project: from then on annotators get prioritised tasks."""
+    from jobs.connect import Options
+    from jobs.connect import connect as connect_project
+
+    with _opened(backend_url) as place:
+        done = connect_project(place, url, token, studio_id, Options(**options), say=click.echo)
+    if done.already:
+        click.echo(f"project {studio_id} is connected already; nothing was changed")
+        return
+    click.echo(
+        f"connected: {done.tasks} tasks, {done.labelled} of them labelled before. "
+        f"Annotators press “Label All Tasks” in {done.project.studio_url}/projects/{studio_id}/data"
+    )
+
+
+@cli.command()
+@URL
+@PROJECT
+def disconnect(url: str, studio_id: int) -> None:
+    """Take back what `connect` made in Label Studio; labels and weights are kept."""
+    from jobs.connect import disconnect as disconnect_project
+
+    with _opened() as place:
+        project = _connected(place, url, studio_id)
+        disconnect_project(place, project)
+    click.echo(f"project {studio_id} is disconnected; labels, draws and weights are kept")
+
+
+@cli.command()
+@URL
+@PROJECT
+def reconcile(url: str, studio_id: int) -> None:
+    """Compare with Label Studio now and repair every difference."""
+    from jobs.loop import advance
+    from jobs.reconcile import reconcile_project
+
+    with _opened() as place:
+        project = _connected(place, url, studio_id)
+        repaired = reconcile_project(place, project.id)
+        advance(place, project.id)
+    click.echo("; ".join(f"{kind}: {count}" for kind, count in repaired.items()) or "nothing to repair")
+
+
+@cli.command()
+def status() -> None:
+    """Show rounds, labels until the next retrain, jobs, workers and the last reconcile."""
+    from backend.status_page import show
+    from jobs.status import all_projects, queue_status
+
+    with _opened() as place:
+        show(all_projects(place), queue_status(place.redis))
+
+
+@contextmanager
+def _opened(backend_url: str | None = None) -> Iterator[Workplace]:
+    settings = Settings.from_env()
+    if backend_url:
+        settings = settings.at(tidy_url(backend_url))
+    with workplace(settings) as place:
+        yield place
+
+
+def _connected(place: Workplace, url: str, studio_id: int) -> Project:
+    with place.store.read() as session:
+        project = projects.by_address(session, tidy_url(url), studio_id)
+    if project is None or not project.connected:
+        raise UnknownProject(
+            f"project {studio_id} of {tidy_url(url)} is not connected; `iwes status` lists those that are"
+        )
+    return project
+
+
+def main() -> None:
+    """Every mistake a person can make ends in one line and exit code 1."""
+    from backend.embedded.process import ProcessFailed
+    from backend.embedded.redis import RedisUnavailable
+
+    try:
+        cli()
+    except (StudioError, StoreError, UnknownProject, SettingsError, ProcessFailed, RedisUnavailable) as error:
+        click.echo(f"iwes: {error}", err=True)
+        sys.exit(1)
+    except SQLAlchemyError as error:
+        click.echo(f"iwes: the database cannot be used: {str(error).splitlines()[0]}; check DATABASE_URL", err=True)
+        sys.exit(1)

@@ -1,0 +1,70 @@
+"""Predictions for Label Studio: its own base class, around the model a project has at the moment."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from label_studio_ml.model import LabelStudioMLBase
+
+from jobs.images import ImageSource
+from jobs.intake import classes_of
+from jobs.versions import UNTRAINED, folder
+from jobs.workplace import Workplace
+from models import checkpoint
+from models.classifier import Classifier
+from store.tables import Project
+
+
+class IWeS(LabelStudioMLBase):  # type: ignore[misc]
+    """One version of one project's model. It never changes, so threads may share it; a new version is a new object."""
+
+    def __init__(self, place: Workplace, project: Project, classifier: Classifier | None) -> None:
+        super().__init__(hostname=project.studio_url)
+        self.model_version = classifier.version if classifier else UNTRAINED
+        self._classifier = classifier
+        self._labels = classes_of(project)
+        if classifier is not None:
+            client = place.studio(project).client
+            self._source = ImageSource(project, client, place.settings.image_cache, classifier.input_size)
+
+    def predict(self, tasks: Sequence[dict[str, Any]], **_: Any) -> list[dict[str, Any]]:
+        """One prediction per task, in order; `score` is the probability of the class named. A task whose image cannot
+        be read, or any task before the first training, gets an empty one."""
+        answers = [{"result": [], "score": 0.0, "model_version": self.model_version} for _task in tasks]
+        if self._classifier is None or not tasks:
+            return answers
+        loaded = self._source.load([task["data"] for task in tasks])
+        for place, row in zip(loaded.good, self._classifier.probabilities(loaded.images), strict=True):
+            best = int(row.argmax())
+            answers[place]["result"] = self._labels.result_of(self._classifier.classes[best])
+            answers[place]["score"] = float(row[best])
+        return answers
+
+
+class Predictors:
+    """The current predictor of each project, kept warm. A new version is loaded beside the old one, which goes on
+    answering until the new one is ready."""
+
+    def __init__(self, place: Workplace) -> None:
+        self._place = place
+        self._kept: dict[int, IWeS] = {}
+        self._loading = threading.Lock()
+
+    def of(self, project: Project, version: str) -> IWeS:
+        kept = self._kept.get(project.id)
+        if kept is not None and kept.model_version == version:
+            return kept
+        if not self._loading.acquire(blocking=kept is None) and kept is not None:
+            return kept  # somebody else is loading the new version
+        try:
+            kept = self._kept.get(project.id)
+            if kept is None or kept.model_version != version:
+                classifier = (
+                    None if version == UNTRAINED else checkpoint.load(folder(self._place.settings, project, version))
+                )
+                kept = self._kept[project.id] = IWeS(self._place, project, classifier)
+            return kept
+        finally:
+            self._loading.release()

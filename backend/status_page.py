@@ -1,0 +1,79 @@
+"""`iwes status` for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.console import Console
+from rich.table import Table
+
+from jobs.status import ProjectStatus, QueueStatus, RoundStatus
+from store.tables import RoundState, now
+
+MEANING = {
+    RoundState.DRAWN: "being published",
+    RoundState.OPEN: "collecting labels",
+    RoundState.CLOSED: "training",
+    RoundState.TRAINED: "trained",
+}
+
+
+def show(projects: Sequence[ProjectStatus], queue: QueueStatus, console: Console | None = None) -> None:
+    console = console or Console()
+    if not projects:
+        console.print("no project yet: connect one with `iwes connect --url … --token … --project …`")
+    for project in projects:
+        _show_project(console, project)
+    _show_queue(console, queue)
+
+
+def _show_project(console: Console, project: ProjectStatus) -> None:
+    state = "" if project.connected else "  [yellow](disconnected)[/]"
+    console.print(f"[bold]{project.title}[/]  {project.studio_url}/projects/{project.studio_id}/data{state}")
+    console.print(f"  {project.tasks} tasks, {project.unlabelled} without a label")
+    if project.labels_until_retrain is not None:
+        console.print(f"  {project.labels_until_retrain} labels until the next training")
+    console.print(f"  last reconcile: {_ago(project.reconciled_at)}")
+    for problem, count in project.problems.items():
+        console.print(f"  [yellow]{count} ×[/] {problem}")
+    if project.rounds:
+        console.print(_rounds_table(project.rounds))
+
+
+def _rounds_table(rounds: Sequence[RoundStatus]) -> Table:
+    table = Table("round", "state", "rule", "labels", "drawn", "skipped", "drawn by", "trained on", "training")
+    for round_ in rounds:
+        trained = round_.trained or {}
+        table.add_row(
+            str(round_.number),
+            MEANING[round_.state],
+            round_.rule,
+            f"{round_.labels} of {round_.wanted}",
+            str(round_.drawn),
+            str(round_.skipped),
+            round_.model_version or "chance",
+            f"{trained['examples']:.0f} labels" if "examples" in trained else "",
+            f"{trained['seconds']:.1f} s" if "seconds" in trained else "",
+        )
+    return table
+
+
+def _show_queue(console: Console, queue: QueueStatus) -> None:
+    if not queue.reachable:
+        console.print("[red]Redis does not answer[/]: no job runs until it is back; `iwes up` starts one")
+        return
+    colour = "green" if queue.workers else "red"
+    console.print(f"[{colour}]{queue.workers} workers alive[/]; waiting: {queue.waiting}")
+    for job in queue.jobs:
+        progress = "".join(f" {name} {value}" for name, value in (job.progress or {}).items())
+        console.print(f"  {job.id}: {job.state}{progress if job.state == 'running' else ''}")
+        if job.reason:
+            console.print(f"    {job.reason}", markup=False)
+
+
+def _ago(moment: datetime | None) -> str:
+    if moment is None:
+        return "never"
+    seconds = (now() - moment).total_seconds()
+    return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"

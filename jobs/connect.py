@@ -1,0 +1,230 @@
+"""Connects a Label Studio project to this backend and undoes it, leaving nothing half-made behind."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+
+import requests
+from sqlalchemy import delete
+
+from jobs import draw, publish, reconcile
+from jobs.workplace import Workplace
+from models import networks
+from store import pool, projects, rounds
+from store.tables import Draw, Label, Project, Round, RoundState, Task
+from studio import connection, queue
+from studio.client import Client
+from studio.errors import NotFound, StudioError
+from studio.labels import ImageClasses, read_config
+from studio.projects import ProjectSettings, StudioProject
+
+WEBHOOK_SECONDS = 10.0
+
+
+class ConnectError(StudioError):
+    """The project cannot be connected as asked; the message says what to change."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a project is sampled and trained."""
+
+    k: int = 50
+    seed_size: int = 50
+    cap: float = 2.0
+    floor: float = 0.05
+    reserve: float = 0.5
+    sharpness: float = 1.0
+    network: str = "small-cnn"
+    rng_seed: int | None = None
+
+    def check(self) -> None:
+        rules = {
+            "--k must be at least 1": self.k >= 1,
+            "--seed must be at least 2": self.seed_size >= 2,
+            "--cap must be at least 1: a weight is 1/p, and p is at most 1": self.cap >= 1,
+            "--floor must be between 0 and 1, both excluded": 0 < self.floor < 1,
+            "--reserve must be between 0 and 10": 0 <= self.reserve <= 10,
+            "--sharpness must be above 0": 0 < self.sharpness <= 100,
+            f"--network must be one of {', '.join(networks.names())}": self.network in networks.names(),
+        }
+        for rule, kept in rules.items():
+            if not kept:
+                raise ConnectError(rule)
+
+
+@dataclass(frozen=True)
+class Connected:
+    project: Project
+    already: bool
+    tasks: int
+    labelled: int
+
+
+Say = Callable[[str], None]
+
+
+def connect(
+    place: Workplace, url: str, token: str, studio_id: int, options: Options, say: Say = lambda line: None
+) -> Connected:
+    """Everything between an address and annotators being served the seed batch. Whatever fails, what was made before
+    it is taken back. Connecting a connected project changes nothing."""
+    options.check()
+    client = Client(url, token)
+    studio = StudioProject(client, studio_id)
+    before = studio.settings()
+    classes = read_config(before.label_config)
+    with place.store.read() as session:
+        known = projects.by_address(session, client.url, studio_id)
+        if known is not None and known.connected:
+            return Connected(known, True, pool.size(session, known), 0)
+    _check_backend(place.settings.backend_url)
+    with ExitStack() as undo:
+        project = _remember(place, client.url, token, before, classes, options)
+        undo.callback(_forget, place, project.id, known is not None)
+        say(f"project {studio_id} “{before.title}”: {len(classes.classes)} classes from <Choices {classes.control}>")
+        _attach(place, project, studio, before, undo)
+        say("webhook and ML backend added; Label Studio's message arrived here")
+        reconcile.sync_tasks(place, project, studio, lambda n: say(f"{n} tasks read"))
+        labelled = reconcile.sync_labels(place, project, studio)["labels missed"]
+        _surface_first(place, project, say)
+        with place.store.write() as session:
+            project = projects.lock(session, project.id)
+            project.connected = True
+            tasks = pool.size(session, project)
+        undo.pop_all()
+    return Connected(project, False, tasks, labelled)
+
+
+def disconnect(place: Workplace, project: Project) -> None:
+    """Takes back what connecting made in Label Studio. Labels, draws and weights stay, here and in `task.data`, so
+    that the project can be exported or connected again."""
+    with place.store.write() as session:
+        projects.lock(session, project.id).connected = False
+    studio = place.studio(project)
+    try:
+        studio.settings()
+    except NotFound:
+        return  # the project itself is gone, and everything in it
+    _detach(project, studio)
+
+
+def _check_backend(url: str) -> None:
+    try:
+        answer = requests.get(f"{url}/health", timeout=5)
+        alive = answer.status_code == 200 and answer.json().get("model_class") == "IWeS"
+    except (requests.RequestException, ValueError):
+        alive = False
+    if not alive:
+        raise ConnectError(f"this backend does not answer at {url}; start it with `iwes up`, or give --backend-url")
+
+
+def _remember(
+    place: Workplace, url: str, token: str, before: ProjectSettings, classes: ImageClasses, options: Options
+) -> Project:
+    values = {
+        **asdict(options),
+        "rng_seed": options.rng_seed if options.rng_seed is not None else secrets.randbelow(2**31),
+        "title": before.title,
+        "token": token.strip(),
+        "secret": secrets.token_urlsafe(32),
+        "backend_url": place.settings.backend_url,
+        "control": classes.control,
+        "target": classes.target,
+        "field": classes.field,
+        "classes": list(classes.classes),
+        "before": {"sampling": before.sampling, "maximum_annotations": before.maximum_annotations},
+    }
+    with place.store.write() as session:
+        project = projects.by_address(session, url, before.id)
+        if project is None:
+            project = Project(studio_url=url, studio_id=before.id)
+            session.add(project)
+        else:
+            values.pop("rng_seed")  # what was drawn before can still be replayed
+        for name, value in values.items():
+            setattr(project, name, value)
+        session.flush()
+    return project
+
+
+def _attach(
+    place: Workplace, project: Project, studio: StudioProject, before: ProjectSettings, undo: ExitStack
+) -> None:
+    undo.callback(_quietly, _detach, project, studio)
+    backend_id = connection.add_backend(studio, project.backend_url, project.secret)
+    webhook_id = connection.set_webhook(studio, project.backend_url, project.secret)
+    asked_at = time.monotonic()
+    studio.change(sampling="Uncertainty sampling", maximum_annotations=1)  # this also fires PROJECT_UPDATED
+    _await_webhook(place, project, asked_at + WEBHOOK_SECONDS)
+    tabs = connection.tabs(studio)
+    tab_id = int(tabs[0]["id"]) if tabs else connection.add_tab(studio)
+    with place.store.write() as session:
+        stored = projects.lock(session, project.id)
+        stored.backend_id, stored.webhook_id, stored.tab_id = backend_id, webhook_id, tab_id
+
+
+def _await_webhook(place: Workplace, project: Project, deadline: float) -> None:
+    while time.monotonic() < deadline:
+        with place.store.read() as session:
+            if projects.by_id(session, project.id).webhook_seen_at != project.webhook_seen_at:
+                return
+        time.sleep(0.1)
+    raise ConnectError(
+        f"Label Studio took the webhook {project.backend_url}/webhook but its message never arrived here: "
+        f"{connection.PRIVATE_ADDRESS_HELP}; and see that backend and `iwes connect` use the same DATABASE_URL"
+    )
+
+
+def _surface_first(place: Workplace, project: Project, say: Say) -> None:
+    """Draws and publishes the seed batch; on a project that was connected before, goes on with its last round."""
+    with place.store.read() as session:
+        last = rounds.latest(session, project)
+    if last is None:
+        draw.draw_round(place, project.id, 0)
+        with place.store.read() as session:
+            last = rounds.latest(session, project)
+        if last is None:
+            return  # an empty project: the first tasks imported are drawn from then on
+        say(f"seed batch of {last.batch_size} drawn, writing weights")
+    if last.state == RoundState.DRAWN:
+        publish.publish_round(place, project.id, last.number)
+    else:
+        publish.surface(place, project, last.number)
+
+
+def _detach(project: Project, studio: StudioProject) -> None:
+    """Ours to remove: the backend row, its webhook (Label Studio would leave it behind), the tab, and the queues."""
+    studio.change(model_version="", **project.before)
+    for name in queue.versions(studio):
+        if name.startswith(queue.PREFIX):
+            queue.delete(studio, name)
+    connection.remove_backends(studio, project.backend_url)
+    connection.remove_webhooks(studio, project.backend_url)
+    for tab in connection.tabs(studio):
+        connection.remove_tab(studio, int(tab["id"]))
+
+
+def _forget(place: Workplace, project_id: int, was_known: bool) -> None:
+    """A project that could not be connected leaves the store as it found it; an older history is kept."""
+    if was_known:
+        return
+    with place.store.write() as session:
+        of_project = Round.project_id == project_id
+        session.execute(delete(Label).where(Label.project_id == project_id))
+        session.execute(delete(Draw).where(Draw.round.has(of_project)))
+        session.execute(delete(Round).where(of_project))
+        session.execute(delete(Task).where(Task.project_id == project_id))
+        session.execute(delete(Project).where(Project.id == project_id))
+
+
+def _quietly(undo: Callable[..., None], *arguments: object) -> None:
+    """Undoing must not hide the error that made it necessary, nor stop the rest from being undone."""
+    try:
+        undo(*arguments)
+    except StudioError:
+        return

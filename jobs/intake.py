@@ -1,0 +1,69 @@
+"""Takes in what Label Studio reports: one transaction per message, then whatever that made due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy.orm import Session
+
+from jobs.loop import advance
+from jobs.workplace import Workplace
+from store import labels, pool, projects, rounds
+from store.tables import Project, now
+from studio.labels import ImageClasses
+from studio.messages import Annotation, Event
+
+
+def take(workplace: Workplace, project_id: int, event: Event) -> str | None:
+    """Stores what a webhook says and closes the round if that was its last label. Returns the job that is due then.
+    Nothing here calls Label Studio back: it is waiting for our answer inside the annotator's own request."""
+    with workplace.store.write() as session:
+        project = projects.lock(session, project_id)
+        project.webhook_seen_at = now()
+        pool.forget(session, project, event.deleted_tasks)
+        labels.delete(session, project, event.deleted_annotations)
+        pool.mirror(session, project, event.tasks)
+        record_annotations(session, project, event.annotations)
+        rounds.close_if_complete(session, project)
+    return advance(workplace, project_id)
+
+
+def start_training(workplace: Workplace, project_id: int) -> str | None:
+    """Closes the open round with the labels it has. Pressed again while it trains, it names the same job."""
+    with workplace.store.write() as session:
+        rounds.close_early(session, projects.lock(session, project_id))
+    return advance(workplace, project_id, even_if_failed=True)
+
+
+def record_annotations(session: Session, project: Project, annotations: Iterable[Annotation]) -> int:
+    """Records annotations of mirrored tasks; returns how many were of tasks not mirrored (left to reconcile)."""
+    annotations = list(annotations)
+    tasks = pool.by_studio_id(session, project, {a.task_id for a in annotations})
+    unknown = 0
+    for annotation in annotations:
+        task = tasks.get(annotation.task_id)
+        if task is None:
+            unknown += 1
+        else:
+            labels.record(session, project, task, as_label(project, annotation))
+    return unknown
+
+
+def as_label(project: Project, annotation: Annotation) -> labels.NewLabel:
+    class_name, problem = None, None
+    if not annotation.skipped:
+        class_name, problem = classes_of(project).class_of(annotation.result)
+    return labels.NewLabel(
+        annotation_id=annotation.id,
+        class_name=class_name,
+        skipped=annotation.skipped,
+        ground_truth=annotation.ground_truth,
+        annotator=annotation.annotator,
+        created_at=annotation.created_at,
+        updated_at=annotation.updated_at,
+        problem=problem,
+    )
+
+
+def classes_of(project: Project) -> ImageClasses:
+    return ImageClasses(project.control, project.target, project.field, tuple(project.classes))

@@ -1,0 +1,150 @@
+"""What the loop is doing, gathered from the store and from RQ, for people and for pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from redis import Redis
+from redis.exceptions import RedisError
+from rq import Worker
+from rq.job import Job
+from rq.registry import FailedJobRegistry, ScheduledJobRegistry, StartedJobRegistry
+from sqlalchemy.orm import Session
+
+from jobs import queues
+from jobs.queues import GPU, STUDIO
+from jobs.workplace import Workplace
+from store import labels, pool, projects, rounds
+from store.tables import Project, Round, RoundState
+
+
+@dataclass(frozen=True)
+class RoundStatus:
+    number: int
+    state: RoundState
+    rule: str
+    labels: int
+    wanted: int
+    drawn: int
+    skipped: int
+    model_version: str | None
+    trained: dict[str, Any] | None
+    """Metrics of the model trained on this round's labels."""
+    drawn_at: datetime
+    opened_at: datetime | None
+    closed_at: datetime | None
+    trained_at: datetime | None
+
+
+@dataclass(frozen=True)
+class ProjectStatus:
+    id: int
+    title: str
+    studio_url: str
+    studio_id: int
+    connected: bool
+    tasks: int
+    unlabelled: int
+    rounds: list[RoundStatus]
+    labels_until_retrain: int | None
+    """None while a round trains or none is open."""
+    problems: dict[str, int]
+    reconciled_at: datetime | None
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    id: str
+    state: str
+    reason: str | None
+    """The last line of the error, for a job that failed or waits for its next try."""
+    progress: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class QueueStatus:
+    reachable: bool
+    workers: int
+    waiting: dict[str, int]
+    jobs: list[JobStatus]
+
+
+def project_status(session: Session, project: Project) -> ProjectStatus:
+    metrics = {model.round_number: model.metrics for model in rounds.models(session, project)}
+    all_rounds = [_round_status(session, project, r, metrics.get(r.number)) for r in rounds.all_of(session, project)]
+    last = all_rounds[-1] if all_rounds else None
+    waiting = last is not None and last.state == RoundState.OPEN
+    return ProjectStatus(
+        id=project.id,
+        title=project.title,
+        studio_url=project.studio_url,
+        studio_id=project.studio_id,
+        connected=project.connected,
+        tasks=pool.size(session, project),
+        unlabelled=pool.unlabelled_count(session, project),
+        rounds=all_rounds,
+        labels_until_retrain=max(0, last.wanted - last.labels) if last and waiting else None,
+        problems=labels.problems(session, project) | pool.problems(session, project),
+        reconciled_at=project.reconciled_at,
+    )
+
+
+def all_projects(place: Workplace) -> list[ProjectStatus]:
+    with place.store.read() as session:
+        return [project_status(session, project) for project in projects.all_known(session)]
+
+
+def queue_status(redis: Redis) -> QueueStatus:
+    try:
+        found = [queues.queue(redis, name) for name in (STUDIO, GPU)]
+        jobs: list[JobStatus] = []
+        for queue in found:
+            for state, registry in (
+                ("running", StartedJobRegistry(queue=queue)),
+                ("to be retried", ScheduledJobRegistry(queue=queue)),  # type: ignore[no-untyped-call]
+                ("failed", FailedJobRegistry(queue=queue)),
+            ):
+                jobs += [_job_status(redis, job_id, state) for job_id in registry.get_job_ids()]
+            jobs += [JobStatus(job_id, "waiting", None, None) for job_id in queue.get_job_ids()]
+        return QueueStatus(
+            reachable=True,
+            workers=len(Worker.all(connection=redis)),
+            waiting={queue.name: len(queue) for queue in found},
+            jobs=jobs,
+        )
+    except (RedisError, OSError):
+        return QueueStatus(reachable=False, workers=0, waiting={}, jobs=[])
+
+
+def _round_status(session: Session, project: Project, round_: Round, trained: dict[str, Any] | None) -> RoundStatus:
+    progress = rounds.progress(session, project, round_)
+    return RoundStatus(
+        number=round_.number,
+        state=round_.state,
+        rule=round_.rule,
+        labels=progress.labels,
+        wanted=progress.wanted,
+        drawn=progress.drawn,
+        skipped=progress.skipped,
+        model_version=round_.model_version,
+        trained=trained,
+        drawn_at=round_.drawn_at,
+        opened_at=round_.opened_at,
+        closed_at=round_.closed_at,
+        trained_at=round_.trained_at,
+    )
+
+
+def _job_status(redis: Redis, job_id: str, state: str) -> JobStatus:
+    job = queues.find(redis, job_id.split(":")[0])
+    if job is None:
+        return JobStatus(job_id, state, None, None)
+    return JobStatus(job.id, state, None if state == "running" else _reason(job), job.meta.get("progress"))
+
+
+def _reason(job: Job) -> str | None:
+    result = job.latest_result()
+    text = (result.exc_string if result else None) or job.exc_info
+    return text.strip().splitlines()[-1] if text else None
