@@ -1,5 +1,6 @@
 """The mathematics of IWeS: which labels to ask for, what they weigh, and what they say about the pool."""
 
+from iwes import baselines
 from iwes.draw import Draw, draw_seed
 from iwes.errors import (
     BadArgument,
@@ -11,12 +12,16 @@ from iwes.errors import (
     IwesError,
     ZeroScores,
 )
-from iwes.estimate import Estimate, estimate_mean
+from iwes.estimate import Estimate, class_balance, combine, estimate_mean, with_known
 from iwes.probability import binary_entropy, disagreement, entropy, loss
+from iwes.stopping import Advice, round_confidence, stopping_advice
 from iwes.stream import draw
+from iwes.subset import Model, Probability, Subset, select_subset
+from iwes.version_space import VersionSpace, VersionSpaceSample, sample_version_space
 from iwes.weight import effective_size, normalise, share_capped, training_weight
 
 __all__ = [
+    "Advice",
     "BadArgument",
     "BadInclusion",
     "BadLabels",
@@ -26,8 +31,16 @@ __all__ = [
     "EmptyPool",
     "Estimate",
     "IwesError",
+    "Model",
+    "Probability",
+    "Subset",
+    "VersionSpace",
+    "VersionSpaceSample",
     "ZeroScores",
+    "baselines",
     "binary_entropy",
+    "class_balance",
+    "combine",
     "disagreement",
     "draw",
     "draw_seed",
@@ -36,6 +49,11 @@ __all__ = [
     "estimate_mean",
     "loss",
     "normalise",
+    "round_confidence",
+    "sample_version_space",
+    "select_subset",
     "share_capped",
+    "stopping_advice",
     "training_weight",
+    "with_known",
 ]

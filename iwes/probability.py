@@ -21,7 +21,7 @@ def entropy(probabilities: ArrayLike) -> Floats:
     """
     matrix = _as_matrix(probabilities, "probabilities")
     result = np.empty(len(matrix))
-    for rows, block in _checked_blocks(matrix, "probabilities"):
+    for rows, block in checked_blocks(matrix, "probabilities"):
         logs = np.maximum(block, TINY)
         np.log(logs, out=logs)
         np.einsum("ij,ij->i", block, logs, out=result[rows])
@@ -89,7 +89,7 @@ def _surprise(probabilities: ArrayLike, labels: ArrayLike, name: str) -> Floats:
     outside = np.flatnonzero((label < 0) | (label >= classes))
     if outside.size:
         raise BadLabels(f"labels[{outside[0]}] is {label[outside[0]]}: expected a class from 0 to {classes - 1}")
-    for _ in _checked_blocks(matrix, name):
+    for _ in checked_blocks(matrix, name):
         pass
     chosen = np.minimum(matrix[np.arange(len(matrix)), label].astype(np.float64), 1.0)
     return np.asarray(chosen * np.log(np.maximum(chosen, TINY)))
@@ -111,8 +111,9 @@ def _as_matrix(values: ArrayLike, name: str) -> NDArray[np.floating]:
     return array
 
 
-def _checked_blocks(matrix: NDArray[np.floating], name: str) -> Iterator[tuple[slice, Floats]]:
-    """Cut the matrix into runs of rows in double precision, each checked to hold probabilities."""
+def checked_blocks(probabilities: ArrayLike, name: str) -> Iterator[tuple[slice, Floats]]:
+    """Cut (n, classes) into runs of rows in double precision, each checked to hold probabilities."""
+    matrix = _as_matrix(probabilities, name)
     tolerance = 1e-2 if matrix.dtype.itemsize < 4 else 1e-3  # a half-precision softmax is this far off
     step = max(1, BLOCK // matrix.shape[1])
     ones = np.ones(matrix.shape[1])

@@ -117,7 +117,7 @@ class _Stream:
         if self.accepted >= wanted:
             return
         score = np.concatenate(self.seen)
-        left = np.setdiff1d(np.arange(size), np.concatenate(self.position), assume_unique=True)
+        left = np.delete(np.arange(size), np.concatenate(self.position))
         first = self.chance.of(score)
         likely = self.accepted + int(np.count_nonzero(first[left] >= HOPELESS))
         if likely < enough < size:
@@ -134,7 +134,7 @@ class _Stream:
                 self._toss(part, np.minimum(first[part] * growth(finished), 1.0), finished, wanted)
                 if self.accepted >= wanted:
                     break
-            left = np.setdiff1d(left, np.concatenate(self.position[before:]), assume_unique=True)
+            left = np.delete(left, np.searchsorted(left, np.concatenate(self.position[before:])))
         if self.accepted < enough and len(left):
             self._toss(left, np.ones(len(left)), finished + 1, enough)
 

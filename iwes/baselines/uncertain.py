@@ -1,0 +1,48 @@
+"""The k tasks the model is least sure of, by margin, by confidence or by entropy."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from iwes.baselines.candidates import Candidates
+from iwes.probability import checked_blocks, entropy
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+def margin(candidates: Candidates, k: int, *, rng: np.random.Generator) -> Indices:
+    """The k tasks with the smallest gap between the two likeliest classes, smallest first; shape (k,)."""
+    return top(-margins(candidates.beliefs()), candidates.how_many(k))
+
+
+def least_confident(candidates: Candidates, k: int, *, rng: np.random.Generator) -> Indices:
+    """The k tasks whose likeliest class is least likely, least likely first; shape (k,)."""
+    count = candidates.how_many(k)
+    best = [block.max(axis=1) for _, block in checked_blocks(candidates.beliefs(), "probabilities")]
+    return top(-np.concatenate(best), count)
+
+
+def entropy_topk(candidates: Candidates, k: int, *, rng: np.random.Generator) -> Indices:
+    """The k tasks of highest entropy, highest first; shape (k,)."""
+    return top(entropy(candidates.beliefs()), candidates.how_many(k))
+
+
+def margins(probabilities: ArrayLike) -> Floats:
+    """The gap between the two likeliest classes of each row, in [0, 1]; low = ask for it; shape (n,)."""
+    gaps = []
+    for _, block in checked_blocks(probabilities, "probabilities"):
+        pair = np.partition(block, -2, axis=1)[:, -2:]
+        gaps.append(pair[:, 1] - pair[:, 0])
+    return np.concatenate(gaps)
+
+
+def top(score: Floats, k: int) -> Indices:
+    """The places of the k highest scores, highest first; of equal scores the earlier one comes first."""
+    if k < len(score):
+        threshold = np.partition(score, len(score) - k)[len(score) - k]
+        above = np.flatnonzero(score > threshold)
+        level = np.flatnonzero(score == threshold)[: k - len(above)]
+        chosen = np.concatenate([above, level])
+    else:
+        chosen = np.arange(len(score))
+    return chosen[np.lexsort((chosen, -score[chosen]))]

@@ -1,0 +1,63 @@
+"""When to stop labelling: advice that stays valid although one looks at the estimates after every round."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iwes.errors import BadArgument
+from iwes.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Whether to stop, why, and the interval of the latest round that the advice rests on."""
+
+    stop: bool
+    reason: str
+    estimate: Estimate  # its interval widened so that all rounds' intervals hold together
+
+
+def round_confidence(number: int, *, confidence: float = 0.95) -> float:
+    """The confidence that round `number` (from 1) must have for all rounds to hold together with `confidence`.
+
+    Round r may err with chance α/(r(r + 1)). These add up to α over any number of rounds, so that by the union bound
+    the intervals of all rounds are right at once with probability 1 − α, whenever one stops: a confidence
+    sequence in the sense of Darling and Robbins, "Confidence sequences for mean, variance, and median", 1967. The
+    rounds may judge different models.
+    """
+    if number < 1:
+        raise BadArgument(f"number is {number}: rounds count from 1")
+    if not 0.0 < confidence < 1.0:
+        raise BadArgument(f"confidence is {confidence}: expected a share between 0 and 1, such as 0.95")
+    return 1.0 - (1.0 - confidence) / (number * (number + 1))
+
+
+def stopping_advice(
+    estimates: Sequence[Estimate],
+    *,
+    target: float | None = None,
+    half_width: float | None = None,
+    confidence: float = 0.95,
+) -> Advice:
+    """Whether the latest of the rounds' `estimates`, in order from the first round looked at, is good enough.
+
+    Stop once the lower bound of the latest estimate reaches `target`, or half of its interval's width is at
+    most `half_width`; either may be left out. Over a whole project the chance of ever stopping at a model whose
+    true value lies below `target` is at most 1 − `confidence`, as far as each round's interval holds.
+    """
+    if not estimates:
+        raise BadArgument("estimates is empty: close a round first")
+    if target is None and half_width is None:
+        raise BadArgument("give target, half_width or both: there is nothing to stop for")
+    number = len(estimates)
+    latest = estimates[-1].at(round_confidence(number, confidence=confidence))
+    width = (latest.high - latest.low) / 2.0
+    if target is not None and latest.low >= target:
+        return Advice(True, f"round {number}: the lower bound {latest.low:.4f} has reached the target {target}", latest)
+    if half_width is not None and width <= half_width:
+        return Advice(True, f"round {number}: known to within ±{width:.4f}, as wanted ({half_width})", latest)
+    wants = []
+    if target is not None:
+        wants.append(f"the lower bound is {latest.low:.4f}, the target {target}")
+    if half_width is not None:
+        wants.append(f"it is known to within ±{width:.4f}, wanted {half_width}")
+    return Advice(False, f"round {number}: " + "; ".join(wants), latest)
