@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -41,18 +40,15 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
             return
         model = rounds.current_model(session, project)
         wanted = project.k if model else project.seed_size
-        # Labels that came while the model trained count for this round; only the others are still to be asked for.
-        batch = max(1, wanted - rounds.counted(session, project, number))
-        task_ids = pool.drawable(session, project, at_least=batch)
+        task_ids = pool.drawable(session, project, at_least=wanted)
     if not task_ids:
         return
-    reserve = math.ceil(wanted * project.reserve) / batch
     rng_seed = [project.rng_seed, number]
     if model is None:
-        drawn = iwes.draw_seed(len(task_ids), batch, rng=np.random.default_rng(rng_seed), reserve=reserve)
+        drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed), reserve=project.reserve)
     else:
         scorer = _Scorer(place, project, checkpoint.load(versions.folder(place.settings, project, model.version)))
-        task_ids, drawn = _draw_readable(scorer, project, task_ids, batch, reserve, rng_seed)
+        task_ids, drawn = _draw_readable(scorer, project, task_ids, wanted, rng_seed)
     with place.store.write() as session:
         project = projects.lock(session, project_id)
         last = rounds.latest(session, project)
@@ -72,7 +68,7 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
 
 
 def _draw_readable(
-    scorer: _Scorer, project: Project, task_ids: list[int], batch: int, reserve: float, rng_seed: list[int]
+    scorer: _Scorer, project: Project, task_ids: list[int], wanted: int, rng_seed: list[int]
 ) -> tuple[list[int], iwes.Draw]:
     """Draws; where the stream met unreadable images, sets those aside and draws again without them, from the same
     seed, so that the result is the one a pool without them would have given."""
@@ -80,12 +76,12 @@ def _draw_readable(
         ids = np.array(task_ids)
         drawn = iwes.draw(
             partial(_score_places, scorer, ids),
-            batch,
+            wanted,
             rng=np.random.default_rng(rng_seed),
             pool_size=len(task_ids),
             floor=project.floor,
             cap=project.cap,
-            reserve=reserve,
+            reserve=project.reserve,
             sharpness=project.sharpness,
             batch=SCORING_BATCH,
         )

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from jobs.loop import advance
 from jobs.workplace import Workplace, workplace
@@ -78,18 +79,23 @@ def surface(
 
 def _write_weights(studio: StudioProject, tasks: list[Surfaced], on_progress: Callable[[int, int], None]) -> set[int]:
     """Writes each task's weight before annotators see it; returns the tasks that no longer exist."""
-    missing: set[int] = set()
+    there = studio.data_of([task.studio_id for task in tasks])
+    missing = {task.studio_id for task in tasks} - set(there)
     with ThreadPoolExecutor(WRITERS) as threads:
-        for done, gone in enumerate(threads.map(lambda task: _write(studio, task), tasks), start=1):
+        written = threads.map(lambda task: _write(studio, task, there.get(task.studio_id)), tasks)
+        for done, gone in enumerate(written, start=1):
             if gone is not None:
                 missing.add(gone)
             on_progress(done, len(tasks))
     return missing
 
 
-def _write(studio: StudioProject, task: Surfaced) -> int | None:
+def _write(studio: StudioProject, task: Surfaced, data: dict[str, Any] | None) -> int | None:
+    """None, or the task's id if it is gone. Weights that are there already, from a try that was cut off, are left."""
+    if data is None or all(data.get(key) == value for key, value in task.values.items()):
+        return None
     try:
-        stored = studio.write_data(task.studio_id, task.values)
+        stored = studio.replace_data(task.studio_id, {**data, **task.values})
     except NotFound:
         return task.studio_id
     lost = [key for key, value in task.values.items() if stored.get(key) != value]

@@ -73,7 +73,7 @@ class QueueStatus:
 
 def project_status(session: Session, project: Project) -> ProjectStatus:
     metrics = {model.round_number: model.metrics for model in rounds.models(session, project)}
-    all_rounds = [_round_status(session, project, r, metrics.get(r.number)) for r in rounds.all_of(session, project)]
+    all_rounds = [_round_status(session, r, metrics.get(r.number)) for r in rounds.all_of(session, project)]
     last = all_rounds[-1] if all_rounds else None
     waiting = last is not None and last.state == RoundState.OPEN
     return ProjectStatus(
@@ -118,8 +118,8 @@ def queue_status(redis: Redis) -> QueueStatus:
         return QueueStatus(reachable=False, workers=0, waiting={}, jobs=[])
 
 
-def _round_status(session: Session, project: Project, round_: Round, trained: dict[str, Any] | None) -> RoundStatus:
-    progress = rounds.progress(session, project, round_)
+def _round_status(session: Session, round_: Round, trained: dict[str, Any] | None) -> RoundStatus:
+    progress = rounds.progress(session, round_)
     return RoundStatus(
         number=round_.number,
         state=round_.state,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +57,7 @@ class Store:
 
     def migrate(self) -> None:
         """Brings the schema up to date; several processes may call it at the same time."""
+        logging.getLogger("alembic").setLevel(logging.WARNING)
         with self.engine.execution_options(iwes_writes=True).begin() as connection:
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))

@@ -39,32 +39,35 @@ def all_of(session: Session, project: Project) -> Sequence[Round]:
 
 
 def collecting(session: Session, project: Project) -> int:
-    """The number of the round that a label arriving now counts for."""
+    """The number of the round whose training will see a label that arrives now."""
     last = latest(session, project)
     if last is None:
         return 0
     return last.number if last.state in (RoundState.DRAWN, RoundState.OPEN) else last.number + 1
 
 
-def counted(session: Session, project: Project, number: int) -> int:
-    """Labelled tasks that count for a round; several annotations of one task count once."""
-    count = select(func.count(Label.task_id.distinct())).where(
-        Label.project_id == project.id,
-        Label.round_number == number,
-        Label.class_name.is_not(None),
-        ~Label.deleted,
+def collected(session: Session, round_: Round) -> int:
+    """Tasks of this round's own draws that are labelled; several annotations of one task count once.
+
+    Labels that answer an earlier round (its reserve, labelled while a model trained) train the next model but do not
+    bring its round to an end: each round is judged on labels its own model asked for, so it waits for them.
+    """
+    count = (
+        select(func.count(Label.task_id.distinct()))
+        .join(Draw, Label.draw_id == Draw.id)
+        .where(Draw.round_id == round_.id, Label.class_name.is_not(None), ~Label.deleted)
     )
     return session.scalar(count) or 0
 
 
-def progress(session: Session, project: Project, round_: Round) -> Progress:
+def progress(session: Session, round_: Round) -> Progress:
     of_round = select(func.count()).select_from(Draw).join(Task).where(Draw.round_id == round_.id)
     skipped = exists().where(Label.task_id == Task.id, ~Label.deleted, Label.skipped)
     settled: ColumnElement[bool] = or_(
         Task.gone, Task.problem.is_not(None), exists().where(Label.task_id == Task.id, ~Label.deleted)
     )
     return Progress(
-        labels=counted(session, project, round_.number),
+        labels=collected(session, round_),
         wanted=round_.wanted,
         drawn=session.scalar(of_round) or 0,
         settled=session.scalar(of_round.where(settled)) or 0,
@@ -90,7 +93,7 @@ def open_(session: Session, round_: Round) -> None:
 def close_if_complete(session: Session, project: Project) -> Round | None:
     """Closes the open round when its last label is in; training is due from the moment this commits."""
     last = latest(session, project)
-    if last is None or last.state != RoundState.OPEN or not progress(session, project, last).complete:
+    if last is None or last.state != RoundState.OPEN or not progress(session, last).complete:
         return None
     return _close(last)
 
@@ -98,9 +101,20 @@ def close_if_complete(session: Session, project: Project) -> Round | None:
 def close_early(session: Session, project: Project) -> Round | None:
     """Closes the open round although labels are missing, for `Start Training`; needs at least one new label."""
     last = latest(session, project)
-    if last is None or last.state != RoundState.OPEN or not counted(session, project, last.number):
+    if last is None or last.state != RoundState.OPEN or not new_labels(session, project, last):
         return None
     return _close(last)
+
+
+def new_labels(session: Session, project: Project, round_: Round) -> int:
+    """Labels that the next training would see for the first time."""
+    count = select(func.count(Label.task_id.distinct())).where(
+        Label.project_id == project.id,
+        Label.round_number == round_.number,
+        Label.class_name.is_not(None),
+        ~Label.deleted,
+    )
+    return session.scalar(count) or 0
 
 
 def trained(session: Session, project: Project, round_: Round, model: Model | None) -> None:

@@ -115,7 +115,7 @@ class Round(Base):
     model_version: Mapped[str | None]
     """The model whose probabilities drew it; none for the seed."""
     wanted: Mapped[int]
-    """How many labels close it, those counted that came while the last model trained."""
+    """How many labels of its own draws close it."""
     batch_size: Mapped[int]
     pool_size: Mapped[int]
     examined: Mapped[int]
@@ -181,7 +181,7 @@ class Label(Base):
     draw_id: Mapped[int | None] = mapped_column(ForeignKey("draw.id"))
     """None for a label nobody asked for (manual, imported): weight 1, left out of estimates."""
     round_number: Mapped[int | None]
-    """The round it counts for: the open one, or the next while a model trains."""
+    """The round whose training sees it first: the open one, or the next while a model trains."""
     draw: Mapped[Draw | None] = relationship()
     task: Mapped[Task] = relationship()
 

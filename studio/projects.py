@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,17 +85,23 @@ class StudioProject:
                 for t in page
             ]
 
-    def write_data(self, task_id: int, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Adds values to a task's data and returns the whole. A PATCH replaces the object, so it is read and merged;
-        unresolved, or stored file addresses would be overwritten with signed ones that expire."""
-        data = self.client.get(f"/api/tasks/{task_id}/", resolve_uri="false")["data"]
-        if all(data.get(key) == value for key, value in values.items()):
-            return dict(data)
-        merged = {**data, **values}
-        stored = self.client.patch(f"/api/tasks/{task_id}/", {"data": merged})["data"]
-        return dict(stored)
+    def data_of(self, task_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """The data of some tasks; a task that is not in the answer no longer exists."""
+        found = {}
+        for start in range(0, len(task_ids), PAGE):
+            some = list(task_ids[start : start + PAGE])
+            query = json.dumps({"selectedItems": {"all": False, "included": some}})
+            for page in self._pages(include="id,data", query=query):
+                found |= {task["id"]: task["data"] for task in page}
+        return found
+
+    def replace_data(self, task_id: int, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Writes a task's data and returns what is stored. A PATCH replaces the whole object, unchecked: hand over
+        everything `data_of` gave, or the address of the image is lost."""
+        return dict(self.client.patch(f"/api/tasks/{task_id}/", {"data": data})["data"])
 
     def _pages(self, **params: Any) -> Iterator[list[dict[str, Any]]]:
+        """Always unresolved: data with signed file addresses must never be written back, for those expire."""
         page, seen = 1, 0
         while True:
             try:
