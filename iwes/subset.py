@@ -1,5 +1,6 @@
 """Algorithm 1: select a weighted subset of a pool by rounds of training and drawing, with any kind of model."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,7 +23,10 @@ class Model(Protocol):
     """What a model must be able to do; scikit-learn's classifiers with sample weights are of this kind."""
 
     def fit(self, x: Any, y: Indices, weight: Floats, /) -> object:
-        """Train on x (n, …), class numbers y (n,) and one weight per example (n,)."""
+        """Train on x (n, …), class numbers y (n,) and one weight per example (n,).
+
+        Where a parameter is called `sample_weight` the weights are passed by that name.
+        """
 
     def predict_proba(self, x: Any, /) -> Any:
         """Class probabilities (n, classes); with an attribute `classes_`, columns for these classes only."""
@@ -125,7 +129,11 @@ def _fit(
     train: Callable[[int], Model], pool: Any, index: Indices, label: Indices, weight: Floats, rng: np.random.Generator
 ) -> Model:
     model = train(int(rng.integers(2**31)))
-    model.fit(pool[index], label, weight)
+    if "sample_weight" in inspect.signature(model.fit).parameters:  # scikit-learn's name, in no fixed place
+        fit: Any = model.fit
+        fit(pool[index], label, sample_weight=weight)
+    else:
+        model.fit(pool[index], label, weight)
     return model
 
 

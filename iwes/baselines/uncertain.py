@@ -12,7 +12,8 @@ Indices = NDArray[np.int64]
 
 def margin(candidates: Candidates, k: int, *, rng: np.random.Generator) -> Indices:
     """The k tasks with the smallest gap between the two likeliest classes, smallest first; shape (k,)."""
-    return top(-margins(candidates.beliefs()), candidates.how_many(k))
+    count = candidates.how_many(k)
+    return top(-margins(candidates.beliefs()), count)
 
 
 def least_confident(candidates: Candidates, k: int, *, rng: np.random.Generator) -> Indices:
@@ -24,7 +25,8 @@ def least_confident(candidates: Candidates, k: int, *, rng: np.random.Generator)
 
 def entropy_topk(candidates: Candidates, k: int, *, rng: np.random.Generator) -> Indices:
     """The k tasks of highest entropy, highest first; shape (k,)."""
-    return top(entropy(candidates.beliefs()), candidates.how_many(k))
+    count = candidates.how_many(k)
+    return top(entropy(candidates.beliefs()), count)
 
 
 def margins(probabilities: ArrayLike) -> Floats:
