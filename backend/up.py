@@ -14,6 +14,7 @@ import requests
 from backend.embedded.ports import require_free
 from backend.embedded.process import Process, Stack
 from backend.embedded.redis import start_redis
+from jobs.queues import GPU, STUDIO
 from jobs.settings import Settings
 
 START_SECONDS = 90.0
@@ -33,19 +34,21 @@ def up(settings: Settings) -> None:
 
 
 def start_backend(stack: Stack, settings: Settings) -> None:
-    """Redis where none is given, the web server and one worker; returns once the web server answers."""
+    """Redis where none is given, the web server, and a worker for each queue, so that publishing never waits for a
+    training; returns once the web server answers."""
     if settings.redis_is_embedded:
         start_redis(stack, settings)
     require_free(settings.port, "the backend")
     env = {**os.environ, **settings.as_env()}
-    web = stack.start(_child("serve", settings, env))
-    stack.start(_child("worker", settings, env))
+    web = stack.start(_child("serve", ["serve"], settings, env))
+    for queue in (GPU, STUDIO):
+        stack.start(_child(f"worker-{queue}", ["worker", "--queue", queue], settings, env))
     web.wait_until(lambda: _answers(settings), START_SECONDS, "it answered")
 
 
-def _child(command: str, settings: Settings, env: dict[str, str]) -> Process:
-    run = [sys.executable, "-c", "from backend.cli import main; main()", command]
-    return Process(command, run, settings.home / "logs" / f"{command}.log", env)
+def _child(name: str, command: list[str], settings: Settings, env: dict[str, str]) -> Process:
+    run = [sys.executable, "-c", "from backend.cli import main; main()", *command]
+    return Process(name, run, settings.home / "logs" / f"{name}.log", env)
 
 
 def _answers(settings: Settings) -> bool:

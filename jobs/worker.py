@@ -56,8 +56,9 @@ def tick(settings: Settings, redis: Redis, *, reconcile_all: bool = False) -> No
 
 
 def run(settings: Settings, names: Sequence[str] = (STUDIO, GPU), *, burst: bool = False) -> None:
-    """Works until stopped. torch is imported before the first fork, so that no job has to."""
-    import models.training  # noqa: F401 - for its import alone
+    """Works until stopped. Where models are trained, torch is imported before the first fork, so that no job has to."""
+    if GPU in names:
+        import models.training  # noqa: F401 - for its import alone
 
     redis = Redis.from_url(settings.redis_url)
     LoopWorker.settings = settings

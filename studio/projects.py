@@ -87,7 +87,7 @@ class StudioProject:
 
     def data_of(self, task_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
         """The data of some tasks; a task that is not in the answer no longer exists."""
-        found = {}
+        found: dict[int, dict[str, Any]] = {}
         for start in range(0, len(task_ids), PAGE):
             some = list(task_ids[start : start + PAGE])
             query = json.dumps({"selectedItems": {"all": False, "included": some}})

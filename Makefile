@@ -1,0 +1,86 @@
+# Everything is installed into folders of this project: .tools (uv), .venv (ours) and .venv-studio (Label Studio,
+# whose dependencies conflict with ours). Nothing but Python, pip and make has to be there before.
+
+PYTHON ?= python3
+STUDIO := 1.23.2
+
+UV := .tools/bin/uv
+RUN := .venv/bin/python
+OURS := .venv/.installed
+STUDIOS := .venv-studio/.installed-$(STUDIO)
+TEMPLATE := .cache/label-studio/$(STUDIO)/label_studio.sqlite3
+
+# uv takes the Python that is here and does not read pip's settings: hand it the index, if one is set there.
+export UV_PYTHON_DOWNLOADS := never
+ifdef PIP_INDEX_URL
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
+unexport VIRTUAL_ENV
+MAKEFLAGS += --no-print-directory
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast lint setup clean
+
+help:
+	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
+	@echo "                 ANNOTATOR=auto  a script labels from the true labels; ends after ROUNDS=5 rounds"
+	@echo "                 DATA=folder     your own images: a folder per class, or a flat one with CLASSES=a,b,c"
+	@echo "                 K=50            labels per round        DEMO=.demo  where it keeps everything"
+	@echo "make test        lint and all tests, those with a real Label Studio included"
+	@echo "make test-fast   the tests that need no Label Studio and take no more than seconds"
+	@echo "make lint        ruff, mypy and the import contract"
+	@echo "make setup       install everything (the other commands do it by themselves)"
+	@echo "make clean       remove what was installed; demos are kept"
+
+demo: setup
+	@exec $(RUN) -m backend.demo \
+	  $(if $(ANNOTATOR),--annotator '$(ANNOTATOR)') $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(K),--k '$(K)') \
+	  $(if $(DATA),--data '$(DATA)') $(if $(CLASSES),--classes '$(CLASSES)') $(if $(DEMO),--home '$(DEMO)')
+
+test: setup lint
+	@exec $(RUN) -m pytest
+
+test-fast: $(OURS)
+	@exec $(RUN) -m pytest -m "not studio and not slow"
+
+lint: $(OURS)
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+# The two environments are installed side by side, and Label Studio's database is migrated while torch installs.
+setup: $(UV)
+	@$(MAKE) -j3 $(OURS) $(STUDIOS) $(TEMPLATE)
+
+$(UV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Python 3.11 or newer is needed: apt-get install python3 python3-pip, or name one with PYTHON=python3.x" >&2; exit 1; }
+	@$(PYTHON) -m pip --version >/dev/null 2>&1 || { \
+	  echo "pip is needed for $(PYTHON): apt-get install python3-pip" >&2; exit 1; }
+	@echo "Installing uv"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --root-user-action ignore --target .tools uv
+
+$(OURS): setup.cfg overrides.txt | $(UV)
+	@echo "Installing the backend with torch into .venv"
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv
+	@$(UV) pip install --quiet --python .venv --override overrides.txt -e '.[embedded,demo,test]'
+	@touch $@
+	@echo "Installed .venv"
+
+$(STUDIOS): | $(UV)
+	@echo "Installing Label Studio $(STUDIO) into .venv-studio"
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-studio
+	@$(UV) pip install --quiet --python .venv-studio label-studio==$(STUDIO)
+	@touch $@
+	@echo "Installed .venv-studio"
+
+$(TEMPLATE): | $(STUDIOS)
+	@echo "Making Label Studio's database (once; about 40 s)"
+	@$(PYTHON) -m backend.embedded.studio_template .venv-studio/bin/label-studio .cache/label-studio
+	@echo "Made Label Studio's database"
+
+clean:
+	rm -rf .tools .venv .venv-studio .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@if [ -e .demo ]; then echo "Kept .demo, which holds a demo's labels: rm -r .demo removes it"; fi

@@ -1,0 +1,1 @@
+"""Learns: images, networks, weighted training, checkpoints and class probabilities, on torch."""

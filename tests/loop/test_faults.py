@@ -1,0 +1,161 @@
+"""What goes wrong between the backend and Label Studio, on a real server behind a wire that can be cut or made to lie."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import func, select
+
+from jobs import queues
+from jobs.connect import Options, connect
+from jobs.publish import publish_round
+from jobs.reconcile import reconcile_project
+from jobs.workplace import Workplace
+from store import rounds
+from store.tables import Draw, Label, Project, Round, RoundState
+from studio.errors import QueueIncomplete
+from tests.live import Pool, Wire, drawn_tasks, drop_one_prediction, reached_through, stored
+
+pytestmark = pytest.mark.studio
+
+WAIT_SECONDS = 240
+
+
+def await_(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {WAIT_SECONDS} s for {what}"
+        time.sleep(0.1)
+
+
+def state(live: Workplace, project: Project) -> tuple[int, RoundState]:
+    with live.store.read() as session:
+        last = rounds.latest(session, project)
+        assert last is not None
+        return last.number, last.state
+
+
+@pytest.fixture
+def wire(studio: object) -> Iterator[Wire]:
+    wire = Wire(studio.url)  # type: ignore[attr-defined]
+    yield wire
+    wire.close()
+
+
+@pytest.fixture
+def wired(live: Workplace, new_pool: Callable[..., Pool], wire: Wire) -> tuple[Pool, Project]:
+    """A connected project whose Label Studio the backend reaches through the wire."""
+    pool = new_pool(size=40)
+    project = connect(live, pool.studio.url, pool.studio.token, pool.id, Options(k=6, seed_size=6)).project
+    reached_through(live, project.id, wire.url)
+    return pool, project
+
+
+def test_fewer_queue_entries_stored_than_sent_switch_nothing_and_are_sent_again(
+    live: Workplace, wired: tuple[Pool, Project], wire: Wire
+) -> None:
+    pool, project = wired
+    wire.change = drop_one_prediction
+    pool.annotator().run(threading.Event(), limit=6)
+    await_(lambda: state(live, project) == (1, RoundState.DRAWN), "the draw")
+    drawn = drawn_tasks(live, project, 1)
+    with pytest.raises(QueueIncomplete, match=f"stored {len(drawn) - 1} of {len(drawn)}"):
+        publish_round(live, project.id, 1)
+    assert pool.settings()["model_version"] == "iwes-queue-0"
+    assert "iwes-queue-1" not in pool.call("GET", f"/api/projects/{pool.id}/model-versions/")
+    wire.change = lambda method, path, body: body
+    await_(lambda: state(live, project) == (1, RoundState.OPEN), "publishing to be tried again")
+    assert pool.settings()["model_version"] == "iwes-queue-1"
+    assert pool.call("GET", f"/api/projects/{pool.id}/model-versions/")["iwes-queue-1"] == len(drawn)
+    assert drawn_tasks(live, project, 1) == drawn
+
+
+def test_label_studio_down_during_publish_resumes_the_round_and_draws_nothing_twice(
+    live: Workplace, wired: tuple[Pool, Project], wire: Wire
+) -> None:
+    pool, project = wired
+
+    def cut_at_the_switch(method: str, path: str, body: bytes) -> bytes:
+        if method == "PATCH" and path == f"/api/projects/{pool.id}/":
+            wire.cut.set()
+        return body
+
+    wire.change = cut_at_the_switch
+    pool.annotator().run(threading.Event(), limit=6)
+    await_(wire.cut.is_set, "publishing to be under way")
+    drawn = drawn_tasks(live, project, 1)
+    job_id = f"project-{project.id}-round-1-publish"
+    await_(lambda: "scheduled" in str(_status(live, job_id)), "the job to wait for its next try")
+    assert state(live, project) == (1, RoundState.DRAWN)
+    wire.change = lambda method, path, body: body
+    wire.cut.clear()
+    await_(lambda: state(live, project) == (1, RoundState.OPEN), "the round to resume")
+    assert drawn_tasks(live, project, 1) == drawn
+    with live.store.read() as session:
+        assert len(rounds.all_of(session, project)) == 2
+        per_task = session.execute(
+            select(Draw.task_id, func.count()).join(Round).where(Round.project_id == project.id).group_by(Draw.task_id)
+        )
+        assert {count for _task, count in per_task} == {1}
+    person = pool.annotator()
+    person.run(threading.Event(), limit=3)
+    assert person.given == drawn[:3]
+
+
+def _status(live: Workplace, job_id: str) -> object:
+    job = queues.find(live.redis, job_id)
+    return job.get_status() if job else None
+
+
+def test_a_drawn_task_deleted_in_label_studio_is_left_out_of_the_queue(
+    live: Workplace, wired: tuple[Pool, Project], wire: Wire
+) -> None:
+    pool, project = wired
+    wire.cut.set()
+    pool.annotator().run(threading.Event(), limit=6)
+    await_(lambda: state(live, project)[1] in (RoundState.CLOSED, RoundState.TRAINED, RoundState.DRAWN), "the close")
+    wire.cut.clear()
+    wire.change = lambda method, path, body: 503 if method == "PATCH" and path.startswith("/api/tasks/") else body
+    await_(lambda: state(live, project) == (1, RoundState.DRAWN), "the draw")
+    gone, *others = drawn_tasks(live, project, 1)
+    pool.call("DELETE", f"/api/tasks/{gone}/")
+    wire.change = lambda method, path, body: body
+    await_(lambda: state(live, project) == (1, RoundState.OPEN), "publishing to be tried again")
+    person = pool.annotator()
+    person.run(threading.Event(), limit=2)
+    assert person.given == others[:2]
+
+
+def test_reconcile_finds_what_no_webhook_told(live: Workplace, new_pool: Callable[..., Pool]) -> None:
+    pool = new_pool(size=30)
+    project = connect(live, pool.studio.url, pool.studio.token, pool.id, Options(k=8, seed_size=8)).project
+    pool.annotator().run(threading.Event(), limit=2)
+    (webhook,) = pool.call("GET", f"/api/webhooks/?project={pool.id}")
+    pool.call("PATCH", f"/api/webhooks/{webhook['id']}/", {"is_active": False})
+    pool.annotator().run(threading.Event(), limit=3)
+    exported = {a["id"]: t["id"] for t in pool.exported() for a in t["annotations"]}
+    lost_label, lost_task = min(exported), next(t for t in pool.task_ids if t not in drawn_tasks(live, project, 0))
+    pool.call("DELETE", f"/api/annotations/{lost_label}/")
+    pool.call("DELETE", f"/api/tasks/{lost_task}/")
+    pool.call("PATCH", f"/api/projects/{pool.id}/", {"sampling": "Sequential sampling"})
+
+    found = reconcile_project(live, project.id)
+    assert found == {
+        "tasks deleted": 1,
+        "labels missed": 3,
+        "labels deleted": 1,
+        "webhook restored": 1,
+        "queue restored": 1,
+    }
+    assert reconcile_project(live, project.id) == {}
+    with live.store.read() as session:
+        live_labels = session.scalars(select(Label).where(Label.project_id == project.id, ~Label.deleted))
+        assert {label.annotation_id for label in live_labels} == set(exported) - {lost_label}
+    assert pool.settings()["sampling"] == "Uncertainty sampling"
+    assert stored(live, project.id).reconciled_at is not None
+    person = pool.annotator()
+    person.run(threading.Event(), limit=1)
+    assert person.given == [exported[lost_label]], "a task whose label was deleted is asked for again, in its place"

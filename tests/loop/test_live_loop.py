@@ -1,0 +1,245 @@
+"""The live loop on real parts: Label Studio, Redis, an RQ worker, gunicorn, and annotators who use the editor's calls."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+import requests
+from sqlalchemy import select
+
+from backend.demo.annotator import Annotator
+from backend.demo.members import sign_up
+from jobs.connect import Connected, Options, connect
+from jobs.workplace import Workplace
+from store import rounds
+from store.tables import Draw, Label, Model, Project, Round, RoundState
+from tests.live import Pool, drawn_tasks
+
+pytestmark = pytest.mark.studio
+
+ROUNDS = 3
+WAIT_SECONDS = 240
+
+
+def connected(live: Workplace, pool: Pool, **options: object) -> Connected:
+    return connect(live, pool.studio.url, pool.studio.token, pool.id, Options(**options))  # type: ignore[arg-type]
+
+
+def await_(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {WAIT_SECONDS} s for {what}"
+        time.sleep(0.1)
+
+
+def state(live: Workplace, project: Project) -> tuple[int, RoundState]:
+    with live.store.read() as session:
+        last = rounds.latest(session, project)
+        assert last is not None
+        return last.number, last.state
+
+
+def ranks(live: Workplace, project: Project) -> dict[int, list[tuple[int, int]]]:
+    """Task → (round, rank) of each of its draws."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    with live.store.read() as session:
+        for draw in session.scalars(select(Draw).join(Round).where(Round.project_id == project.id)):
+            found.setdefault(draw.task.studio_id, []).append((draw.round.number, draw.rank))
+    return found
+
+
+@pytest.fixture(scope="module")
+def finished(live: Workplace, studio: object, truth: dict[str, str]) -> tuple[Pool, Project, list[Annotator]]:
+    """Two annotators have labelled until the seed round and three drawn ones were trained."""
+    from tests.live import make_pool
+
+    pool = make_pool(studio, truth)  # type: ignore[arg-type]
+    project = connected(live, pool, k=12, seed_size=12, reserve=1.0, rng_seed=5).project
+    second = sign_up(pool.studio.url, pool.session, "second@example.com", "second-password-1")
+    people = [pool.annotator(delay=0.3), pool.annotator(second, delay=0.3)]
+    stop = threading.Event()
+    threads = [person.run_in_thread(stop) for person in people]
+    await_(
+        lambda: state(live, project) >= (ROUNDS, RoundState.TRAINED) or not any(t.is_alive() for t in threads), "rounds"
+    )
+    stop.set()
+    for thread in threads:
+        thread.join(30)
+    await_(lambda: state(live, project) == (ROUNDS + 1, RoundState.OPEN), "the last queue")
+    assert [person.failure for person in people] == [None, None]
+    return pool, project, people
+
+
+def test_both_annotators_get_exactly_the_drawn_tasks_in_order(
+    live: Workplace, finished: tuple[Pool, Project, list[Annotator]]
+) -> None:
+    _pool, project, people = finished
+    asked = ranks(live, project)
+    for person in people:
+        assert all(task in asked for task in person.given), "a task nobody drew was served"
+        places = [asked[task][0] for task in person.given if len(asked[task]) == 1]
+        assert places == sorted(places)
+    with live.store.read() as session:
+        for round_ in rounds.all_of(session, project)[: ROUNDS + 1]:
+            given = {t for person in people for t in person.given if asked[t][0][0] == round_.number}
+            served = sorted(rank for t in given for number, rank in asked[t] if number == round_.number)
+            assert served == list(range(len(served))), "tasks were passed over"
+            assert len(served) >= round_.wanted
+
+
+def test_every_label_belongs_to_exactly_one_draw(
+    live: Workplace, finished: tuple[Pool, Project, list[Annotator]]
+) -> None:
+    pool, project, _people = finished
+    with live.store.read() as session:
+        labels = list(session.scalars(select(Label).where(Label.project_id == project.id)))
+        assert all(label.draw is not None and label.draw.task_id == label.task_id for label in labels)
+        in_store = {(label.annotation_id, label.task.studio_id, label.class_name) for label in labels}
+    in_studio = {
+        (annotation["id"], task["id"], annotation["result"][0]["value"]["choices"][0])
+        for task in pool.exported()
+        for annotation in task["annotations"]
+    }
+    assert in_store == in_studio
+    assert all(
+        pool.class_of(task["data"]) == task["annotations"][0]["result"][0]["value"]["choices"][0]
+        for task in pool.exported()
+    )
+
+
+def test_labels_that_arrive_while_a_model_trains_count_for_the_next_round(
+    live: Workplace, finished: tuple[Pool, Project, list[Annotator]]
+) -> None:
+    _pool, project, _people = finished
+    late = 0
+    with live.store.read() as session:
+        for round_ in rounds.all_of(session, project)[:ROUNDS]:
+            assert round_.closed_at is not None
+            assert round_.trained_at is not None
+            for label in session.scalars(select(Label).join(Draw).where(Draw.round_id == round_.id)):
+                if label.created_at > round_.closed_at:
+                    late += 1
+                    assert label.round_number == round_.number + 1
+        models = {
+            m.round_number: m.examples for m in session.scalars(select(Model).where(Model.project_id == project.id))
+        }
+        by_round = [
+            label.round_number
+            for label in session.scalars(select(Label).where(Label.project_id == project.id))
+            if label.round_number is not None
+        ]
+    assert late > 0, "no label arrived during a training; the test shows nothing"
+    for number, examples in models.items():
+        assert examples == sum(n <= number for n in by_round)
+
+
+def test_annotators_go_on_while_a_model_trains(
+    live: Workplace, finished: tuple[Pool, Project, list[Annotator]]
+) -> None:
+    """Between the start and the end of each training somebody submitted, and nobody was left without a task."""
+    _pool, project, people = finished
+    with live.store.read() as session:
+        labels = list(session.scalars(select(Label).where(Label.project_id == project.id)))
+        for round_ in rounds.all_of(session, project)[:ROUNDS]:
+            during = [l for l in labels if round_.closed_at < l.created_at < round_.trained_at]  # type: ignore[operator]
+            assert during, f"nobody could label while round {round_.number} trained"
+    slowest = max(max(person.next_seconds + person.submit_seconds) for person in people)
+    print(f"slowest annotator request: {slowest:.2f} s; idle: {[person.idle_seconds for person in people]}")
+    assert all(person.idle_seconds == 0 for person in people)
+
+
+def test_weights_are_in_label_studios_own_export_and_data_manager(
+    live: Workplace, finished: tuple[Pool, Project, list[Annotator]]
+) -> None:
+    pool, project, _people = finished
+    with live.store.read() as session:
+        labels = session.scalars(select(Label).where(Label.project_id == project.id))
+        expected = {
+            label.task.studio_id: (
+                label.draw.round.number,
+                label.draw.weight,
+                label.draw.probability,
+                label.draw.inclusion,
+            )
+            for label in labels
+            if label.draw is not None
+        }
+    exported = {task["id"]: task["data"] for task in pool.exported()}
+    assert exported.keys() == expected.keys()
+    for task_id, (number, weight, probability, inclusion) in expected.items():
+        data = exported[task_id]
+        assert data["al_round"] == number
+        assert data["al_weight"] == pytest.approx(weight, abs=1e-6)
+        assert data["al_probability"] == pytest.approx(probability, abs=1e-6)
+        assert data["al_inclusion"] == pytest.approx(inclusion, abs=1e-6)
+    columns = {c["id"] for c in pool.call("GET", f"/api/dm/columns?project={pool.id}")["columns"]}
+    assert {"al_round", "al_weight", "al_probability", "al_inclusion"} <= columns
+    (tab,) = pool.call("GET", f"/api/dm/views/?project={pool.id}")
+    listed = pool.call("GET", f"/api/tasks?view={tab['id']}&page_size=500&include=id,data")["tasks"]
+    weights = [task["data"]["al_weight"] for task in listed]
+    assert len(weights) >= len(expected)
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_drawn_probabilities_come_from_the_model_of_the_round_before(
+    live: Workplace, finished: tuple[Pool, Project, list[Annotator]]
+) -> None:
+    _pool, project, _people = finished
+    with live.store.read() as session:
+        for round_ in rounds.all_of(session, project):
+            assert round_.model_version == (f"iwes-model-{round_.number - 1}" if round_.number else None)
+            for draw in round_.draws:
+                assert 0.05 <= draw.probability <= 1
+                assert draw.inclusion >= draw.probability - 1e-12 or draw.reserve or draw.passes > 0
+                if round_.number:
+                    assert draw.weight == pytest.approx(min(1 / draw.probability, 2.0))
+
+
+def test_one_annotator_gets_a_published_round_in_its_order(live: Workplace, new_pool: Callable[..., Pool]) -> None:
+    pool = new_pool(size=40)
+    project = connected(live, pool, k=8, seed_size=8, reserve=0.5).project
+    expected = drawn_tasks(live, project, 0)
+    person = pool.annotator()
+    person.run(threading.Event(), limit=8)
+    assert person.given == expected[:8]
+    await_(lambda: state(live, project) == (1, RoundState.OPEN), "the next queue")
+    person.run(threading.Event(), limit=4)
+    assert person.given[8:] == drawn_tasks(live, project, 1)[:4]
+
+
+def test_start_training_in_label_studio_retrains_at_once(live: Workplace, new_pool: Callable[..., Pool]) -> None:
+    pool = new_pool(size=40)
+    done = connected(live, pool, k=20, seed_size=20)
+    pool.annotator().run(threading.Event(), limit=5)
+    answer = requests.post(
+        f"{pool.studio.url}/api/ml/{done.project.backend_id}/train", headers=pool.session.headers, timeout=60
+    )
+    assert answer.status_code == 200
+    await_(lambda: state(live, done.project) == (1, RoundState.OPEN), "the next queue")
+    with live.store.read() as session:
+        (model,) = rounds.models(session, done.project)
+        assert model.examples == 5
+    row = pool.call("GET", f"/api/ml/{done.project.backend_id}")
+    assert row["model_version"] == "iwes-model-0"
+
+
+def test_a_project_is_labelled_to_its_last_task_and_goes_on_when_tasks_are_added(
+    live: Workplace, new_pool: Callable[..., Pool]
+) -> None:
+    pool = new_pool(size=14)
+    project = connected(live, pool, k=4, seed_size=4).project
+    person = pool.annotator()
+    stop = threading.Event()
+    person.run_in_thread(stop)
+    await_(lambda: len(set(person.given)) == 14 and state(live, project)[1] == RoundState.TRAINED, "the pool's end")
+    stop.set()
+    with live.store.read() as session:
+        labels = list(session.scalars(select(Label).where(Label.project_id == project.id, ~Label.deleted)))
+    assert len({label.task_id for label in labels}) == 14
+    ended = state(live, project)
+    name = next(iter(pool.truth))
+    pool.call("POST", f"/api/projects/{pool.id}/import", [{"data": {"image": f"/data/local-files/?d=digits/{name}"}}])
+    await_(lambda: state(live, project) == (ended[0] + 1, RoundState.OPEN), "a round for the new task")

@@ -1,0 +1,46 @@
+"""A learnable toy problem, and a classifier trained on it once for all tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from models.classifier import Classifier
+from models.training import train
+
+Labelled = dict[str, NDArray[Any]]
+
+
+def bars(count: int, *, seed: int) -> Labelled:
+    """Noisy images with one bright vertical bar; its place is the class."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(count) % 3
+    images = rng.integers(0, 120, (count, 3, 28, 28), dtype=np.uint8)
+    for image, label in zip(images, labels, strict=True):
+        image[:, 4:24, 4 + 8 * label : 8 + 8 * label] += 130
+    return {"images": images, "labels": labels.astype(np.int64), "weights": np.ones(count, dtype=np.float32)}
+
+
+@pytest.fixture(scope="session")
+def training_set() -> Labelled:
+    return bars(48, seed=1)
+
+
+@pytest.fixture(scope="session")
+def unseen() -> Labelled:
+    return bars(300, seed=2)
+
+
+@pytest.fixture(scope="session")
+def classifier(training_set: Labelled) -> Classifier:
+    trained = train(**training_set, network="small-cnn", classes=3, seed=5, device="cpu")
+    return Classifier(
+        trained.network,
+        network_name="small-cnn",
+        classes=["left", "middle", "right: größer"],
+        version="project-1-round-1",
+        device="cpu",
+    )
