@@ -46,16 +46,17 @@ class Chance:
         """The same with the factor for which the probabilities of these tasks, the whole pool, sum to k."""
         return Chance(self.floor, self.sharpness, self.scaling, pool_factor(self._wish(score), k))
 
-    def check(self, score: ArrayLike, index: Indices) -> Floats:
-        """The scores of the tasks `index` as floats; raises `BadScore` naming the first that is none."""
+    def check(self, score: ArrayLike, index: Indices | None = None) -> Floats:
+        """The scores of the tasks `index` (all, if left out) as floats; raises `BadScore` naming a bad one."""
         value = np.asarray(score, dtype=np.float64)
-        if value.shape != index.shape:
+        if index is not None and value.shape != index.shape:
             raise BadScore(f"scores of shape {value.shape} for {len(index)} tasks: expected one score per task, (n,)")
         top = 1.0 + 1e-6 if self.scaling == "stream" else np.finfo(np.float64).max
         if value.size and not (value.min() >= 0.0 and value.max() <= top):  # false for NaN, too
             bad = int(np.flatnonzero(~((value >= 0.0) & (value <= top)))[0])
             range_ = '0 to 1 (scaling="pool" takes larger ones)' if self.scaling == "stream" else "finite and 0 or more"
-            raise BadScore(f"the score of task {index[bad]} is {value[bad]}: expected {range_}")
+            task = bad if index is None else index[bad]
+            raise BadScore(f"the score of task {task} is {value[bad]}: expected {range_}")
         return value
 
     def _wish(self, score: Floats) -> Floats:

@@ -65,7 +65,7 @@ def draw(
                 f"score has shape {array.shape} and pool_size is {pool_size}: expected one score per task"
             )
         pool_size = len(array)
-        chance.check(array, np.arange(pool_size))
+        chance.check(array)
         scorer, block = array.__getitem__, BLOCK
     check_pool_size(pool_size)
     order, coins = RandomOrder(pool_size, child_rng(rng)), child_rng(rng)

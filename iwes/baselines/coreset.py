@@ -8,15 +8,18 @@ from iwes.baselines.geometry import Plain
 from iwes.baselines.nearest import ROWS, Nearest
 
 Floats = NDArray[np.float64]
-PATIENCE = 4  # looks per choice, on average, before everything is brought up to date at once
+Indices = NDArray[np.int64]
+CHOSEN = -1.0  # in place of a distance: behind every task not chosen yet, even a double
+FRONT = 512  # the farthest tasks, whose distances are kept exact between looks at the whole pool
+WORTHWHILE = 8  # choices that a front should yield; the next one is larger if it did not
 
 
-def kcenter(candidates: Candidates, k: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+def kcenter(candidates: Candidates, k: int, *, rng: np.random.Generator) -> Indices:
     """Greedy k-center on `features`, starting from `labelled`; indices in the order of choice, shape (k,).
 
     Without labelled tasks the first one is random. Of equally far tasks the earliest is chosen. The same choices as
-    the textbook's pass over the pool per choice: the farthest by its outdated distance is looked at again
-    and chosen if it is still the farthest.
+    the textbook's pass over the pool per choice: the farthest task of a front is the farthest of all as long
+    as it is farther than any task outside has ever been.
     """
     count = candidates.how_many(k)
     features = candidates.vectors()
@@ -24,20 +27,34 @@ def kcenter(candidates: Candidates, k: int, *, rng: np.random.Generator) -> NDAr
     if not np.isfinite(nearest.bound[0]):
         nearest.choose(int(rng.integers(len(features))))
         nearest.refresh()
-    looks = 0
+        nearest.bound[nearest.chosen] = CHOSEN
+    size = FRONT
     while len(nearest.chosen) < count:
-        nearest.bound[nearest.chosen[-1:]] = -1.0  # behind every task not chosen yet, even a double
-        farthest = int(np.argmax(nearest.bound))
-        distance = float(nearest.exact(np.array([farthest]))[0])
-        looks += 1
-        if distance >= nearest.bound[farthest]:
-            nearest.choose(farthest)
-        elif looks > PATIENCE * (len(nearest.pending) + 1):
-            nearest.refresh()
-            looks = 0
-        else:
-            nearest.bound[farthest] = distance
+        before = len(nearest.chosen)
+        _advance(nearest, features, min(size, len(features)), count)
+        if len(nearest.chosen) < before + WORTHWHILE:
+            size *= 2
     return np.array(nearest.chosen)
+
+
+def _advance(nearest: Nearest, features: Floats, size: int, count: int) -> None:
+    """Choose from the `size` tasks of largest bound until one outside of them might be farther."""
+    inside = np.argpartition(nearest.bound, len(features) - size)[len(features) - size :]
+    inside.sort()  # so that of equals the earliest is found first
+    is_outside = np.ones(len(features), dtype=np.bool_)
+    is_outside[inside] = False
+    outside = float(nearest.bound[is_outside].max(initial=CHOSEN))
+    distance = nearest.exact(inside)
+    distance[nearest.bound[inside] == CHOSEN] = CHOSEN
+    front = Plain(features[inside])
+    while len(nearest.chosen) < count:
+        best = int(np.argmax(distance))
+        if distance[best] <= outside:
+            break
+        nearest.choose(int(inside[best]))
+        np.minimum(distance, front.square(slice(None), np.array([best]))[:, 0], out=distance)
+        distance[best] = CHOSEN
+    nearest.bound[inside] = distance
 
 
 def _from_labelled(features: Floats, labelled: Floats) -> Floats:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iwes.baselines.candidates import Candidates
-from iwes.baselines.geometry import Factored
+from iwes.baselines.geometry import Factored, Geometry
 from iwes.baselines.nearest import Nearest
 from iwes.errors import BadArgument
 from iwes.probability import checked_blocks
@@ -40,23 +40,24 @@ def badge(candidates: Candidates, k: int, *, rng: np.random.Generator, partition
     )
 
 
-def spread(geometry: Factored, k: int, *, rng: np.random.Generator) -> Indices:
-    """k different points by k-means++ seeding (D² sampling) after the one farthest from the origin; shape (k,)."""
-    nearest = Nearest(geometry, np.full(len(geometry.norm), np.inf))
+def spread(geometry: Geometry, k: int, *, rng: np.random.Generator, bound: Floats | None = None) -> Indices:
+    """k different points by k-means++ seeding (D² sampling) after the one farthest from the origin; shape (k,).
+
+    `bound` (n,) are squared distances to keep in mind besides, such as to points chosen earlier.
+    """
+    nearest = Nearest(geometry, np.full(len(geometry.norm), np.inf) if bound is None else bound.copy())
     nearest.choose(int(np.argmax(geometry.norm)))
-    nearest.refresh()
     while len(nearest.chosen) < k:
-        # The proposals stay tied to the bounds of this moment; only what they are compared with moves on.
+        nearest.refresh()
         edges = np.cumsum(nearest.bound)
         if edges[-1] <= 0.0:  # nothing but doubles of chosen points is left
             free = np.flatnonzero(nearest.free)
             return np.concatenate([nearest.chosen, rng.permutation(free)[: k - len(nearest.chosen)]])
-        bound = nearest.bound.copy()
-        while len(nearest.chosen) < k:
-            accepted = _propose(nearest, edges, bound, k, rng)
-            if accepted < LOOSE * PROPOSALS:
-                break
-        nearest.refresh()
+        # The proposals stay tied to the bounds of this moment; only what they are compared with moves on.
+        start = nearest.bound.copy()
+        accepted = PROPOSALS
+        while len(nearest.chosen) < k and accepted >= LOOSE * PROPOSALS:
+            accepted = _propose(nearest, edges, start, k, rng)
     return np.array(nearest.chosen)
 
 

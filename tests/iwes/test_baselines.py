@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.stats import chisquare
 
 from iwes import BadArgument, EmptyPool, baselines, entropy
-from iwes.baselines import STRATEGIES, Candidates, gradient
+from iwes.baselines import STRATEGIES, Candidates, coreset, gradient
 from iwes.baselines.clustered import take_turns
 from iwes.baselines.geometry import Factored
 from iwes.baselines.gradient import spread
@@ -122,6 +122,27 @@ def test_kcenter_makes_the_textbook_choices(seed: int, labelled: int) -> None:
     start = [] if labelled else [int(chosen[0])]
     centres = candidates.labelled if labelled else np.empty((0, 3))
     assert chosen.tolist() == slow_kcenter(candidates.features, centres, start, 25)
+
+
+def textbook_kcenter(features: np.ndarray, labelled: np.ndarray, k: int) -> list[int]:
+    far = ((features[:, None] - labelled[None]) ** 2).sum(axis=2).min(axis=1)
+    chosen: list[int] = []
+    while len(chosen) < k:
+        chosen.append(int(np.argmax(far)))
+        far = np.minimum(far, ((features - features[chosen[-1]]) ** 2).sum(axis=1))
+        far[chosen] = -1.0
+    return chosen
+
+
+@pytest.mark.parametrize("front", [1, 10, 512])
+@pytest.mark.parametrize("d", [2, 40])
+def test_kcenter_needs_no_look_at_the_whole_pool_to_be_right(
+    front: int, d: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coreset, "FRONT", front)
+    candidates = pool(n=2500, d=d, labelled=10)
+    expected = textbook_kcenter(candidates.features, candidates.labelled, 150)
+    assert baselines.kcenter(candidates, 150, rng=rng()).tolist() == expected
 
 
 def test_first_center_is_uniform_without_labels() -> None:

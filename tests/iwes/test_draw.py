@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from iwes import BadArgument, BadScore, Draw, EmptyPool, ZeroScores, draw, draw_seed
+from iwes import BadArgument, BadScore, Draw, EmptyPool, ZeroScores, binary_entropy, draw, draw_seed
 
 ARRAYS = ("index", "position", "passes", "score", "probability", "weight", "inclusion")
 
@@ -162,6 +162,18 @@ def test_pool_scaled_probabilities_sum_to_k() -> None:
     factor = (result.probability / score[result.index])[first & (result.probability < 1)]
     np.testing.assert_allclose(factor, factor[0])
     np.testing.assert_allclose(np.minimum(1, factor[0] * score).sum(), 400)
+
+
+def test_multi_label_tasks_get_one_coin_per_image_class_pair() -> None:
+    """Pairs are drawn like tasks; of an image some classes may be asked for and others not."""
+    p = rng(1).beta(0.3, 0.3, (400, 5))
+    pairs = binary_entropy(p)
+    result = draw(pairs.ravel(), 300, rng=rng(2), floor=0.0, cap=10.0)
+    image, number = np.divmod(result.index, 5)
+    np.testing.assert_array_equal(result.score, pairs[image, number])
+    assert len(np.unique(result.index)) == 300
+    assert 150 < len(np.unique(image)) < 300
+    assert result.weight.max() <= 10.0
 
 
 def test_seed_is_uniform_without_repeats_with_weight_one() -> None:

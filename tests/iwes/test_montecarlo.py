@@ -103,3 +103,30 @@ def test_intervals_near_the_edge_cover_at_least_as_often_as_promised(
         hits += e.low <= value.mean() <= e.high
     print(f"\npool {size} batch {k} mean score {mean} truth {value.mean():.3f}: covered {hits / 600:.1%}")
     assert hits / 600 >= 0.93
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("size", "k", "mean", "accuracy", "options"),
+    [
+        (2_000, 100, 0.1, 0.90, {"scaling": "pool"}),
+        (2_000, 1_000, 0.1, 0.80, {"scaling": "pool"}),
+        (10_000, 300, 0.3, 0.85, {"scaling": "pool", "sharpness": 2.0}),
+        (5_000, 300, 0.3, 0.80, {"sharpness": 2.0}),
+        (5_000, 500, 0.2, 0.70, {"reserve": 0.5}),
+        (2_000, 50, 0.2, 0.90, {"floor": 0.02}),
+    ],
+)
+def test_intervals_cover_the_truth_whatever_the_options(
+    size: int, k: int, mean: float, accuracy: float, options: dict, make_pool: Callable
+) -> None:
+    score, right = make_pool(size, mean, accuracy)
+    rng = np.random.default_rng(6)
+    hits = 0
+    for _ in range(600):
+        result = draw(score, k, rng=rng, **options)
+        batch = slice(0, result.batch_size)
+        e = estimate_mean(right[result.index[batch]], result.inclusion[batch], examined=result.examined, pool_size=size)
+        hits += e.low <= right.mean() <= e.high
+    print(f"\npool {size} batch {k} mean score {mean} {options}: covered {hits / 600:.1%}")
+    assert 0.93 <= hits / 600 <= 0.98

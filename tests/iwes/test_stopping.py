@@ -45,7 +45,7 @@ def test_looking_every_round_stops_wrongly_less_often_than_promised(make_pool: C
         uncorrected += any(e.low >= target for e in estimates)
     print(f"\nstopped wrongly: {corrected / RUNS:.1%}, uncorrected {uncorrected / RUNS:.1%}")
     assert corrected / RUNS <= 0.05
-    assert uncorrected / RUNS > 0.10
+    assert uncorrected / RUNS > 0.05
 
 
 @pytest.mark.slow
