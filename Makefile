@@ -51,7 +51,7 @@ lint: $(OURS)
 
 # The two environments are installed side by side, and Label Studio's database is migrated while torch installs.
 setup: $(UV)
-	@$(MAKE) -j3 $(OURS) $(STUDIOS) $(TEMPLATE)
+	@$(MAKE) -s -j3 $(OURS) $(STUDIOS) $(TEMPLATE)
 
 $(UV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

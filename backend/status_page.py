@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -42,19 +43,17 @@ def _show_project(console: Console, project: ProjectStatus) -> None:
 
 
 def _rounds_table(rounds: Sequence[RoundStatus]) -> Table:
-    table = Table("round", "state", "rule", "labels", "drawn", "skipped", "drawn by", "trained on", "training")
+    table = Table("round", "state", "drawn by", "tasks", "labels", "skipped", "model trained at its end", box=SIMPLE)
     for round_ in rounds:
-        trained = round_.trained or {}
+        model = round_.model
         table.add_row(
             str(round_.number),
             MEANING[round_.state],
-            round_.rule,
-            f"{round_.labels} of {round_.wanted}",
-            str(round_.drawn),
-            str(round_.skipped),
             round_.model_version or "chance",
-            f"{trained['examples']:.0f} labels" if "examples" in trained else "",
-            f"{trained['seconds']:.1f} s" if "seconds" in trained else "",
+            str(round_.drawn),
+            f"{round_.labels} of {round_.wanted}",
+            str(round_.skipped),
+            f"{model.version}, {model.examples} labels, {model.metrics['seconds']:.1f} s" if model else "",
         )
     return table
 
@@ -64,7 +63,9 @@ def _show_queue(console: Console, queue: QueueStatus) -> None:
         console.print("[red]Redis does not answer[/]: no job runs until it is back; `iwes up` starts one")
         return
     colour = "green" if queue.workers else "red"
-    console.print(f"[{colour}]{queue.workers} workers alive[/]; waiting: {queue.waiting}")
+    alive = f"{queue.workers} worker{'' if queue.workers == 1 else 's'} alive"
+    waiting = ", ".join(f"{count} in {name}" for name, count in queue.waiting.items() if count) or "none"
+    console.print(f"[{colour}]{alive}[/]; jobs waiting: {waiting}")
     for job in queue.jobs:
         progress = "".join(f" {name} {value}" for name, value in (job.progress or {}).items())
         console.print(f"  {job.id}: {job.state}{progress if job.state == 'running' else ''}")

@@ -205,8 +205,7 @@ def _detach(project: Project, studio: StudioProject) -> None:
             queue.delete(studio, name)
     connection.remove_backends(studio, project.backend_url)
     connection.remove_webhooks(studio, project.backend_url)
-    for tab in connection.tabs(studio):
-        connection.remove_tab(studio, int(tab["id"]))
+    connection.remove_tabs(studio)
 
 
 def _forget(place: Workplace, project_id: int, was_known: bool) -> None:

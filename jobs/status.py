@@ -21,6 +21,13 @@ from store.tables import Project, Round, RoundState
 
 
 @dataclass(frozen=True)
+class ModelStatus:
+    version: str
+    examples: int
+    metrics: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class RoundStatus:
     number: int
     state: RoundState
@@ -30,8 +37,8 @@ class RoundStatus:
     drawn: int
     skipped: int
     model_version: str | None
-    trained: dict[str, Any] | None
-    """Metrics of the model trained on this round's labels."""
+    model: ModelStatus | None
+    """The model trained at this round's end."""
     drawn_at: datetime
     opened_at: datetime | None
     closed_at: datetime | None
@@ -72,8 +79,11 @@ class QueueStatus:
 
 
 def project_status(session: Session, project: Project) -> ProjectStatus:
-    metrics = {model.round_number: model.metrics for model in rounds.models(session, project)}
-    all_rounds = [_round_status(session, r, metrics.get(r.number)) for r in rounds.all_of(session, project)]
+    models = {
+        model.round_number: ModelStatus(model.version, model.examples, model.metrics)
+        for model in rounds.models(session, project)
+    }
+    all_rounds = [_round_status(session, r, models.get(r.number)) for r in rounds.all_of(session, project)]
     last = all_rounds[-1] if all_rounds else None
     waiting = last is not None and last.state == RoundState.OPEN
     return ProjectStatus(
@@ -118,7 +128,7 @@ def queue_status(redis: Redis) -> QueueStatus:
         return QueueStatus(reachable=False, workers=0, waiting={}, jobs=[])
 
 
-def _round_status(session: Session, round_: Round, trained: dict[str, Any] | None) -> RoundStatus:
+def _round_status(session: Session, round_: Round, model: ModelStatus | None) -> RoundStatus:
     progress = rounds.progress(session, round_)
     return RoundStatus(
         number=round_.number,
@@ -129,7 +139,7 @@ def _round_status(session: Session, round_: Round, trained: dict[str, Any] | Non
         drawn=progress.drawn,
         skipped=progress.skipped,
         model_version=round_.model_version,
-        trained=trained,
+        model=model,
         drawn_at=round_.drawn_at,
         opened_at=round_.opened_at,
         closed_at=round_.closed_at,

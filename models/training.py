@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from models import networks
 from models.augmentation import shifted
+from models.convergence import Convergence
 from models.device import choose_device
 from models.optimiser import AdamW
 
@@ -23,8 +24,6 @@ BATCH = 32
 LEARNING_RATE = 1e-3
 WEIGHT_DECAY = 1e-2
 EPOCHS_AT_MOST = 100
-CONVERGED_LOSS = 0.1
-PATIENCE = 10
 
 
 class Diverged(RuntimeError):
@@ -69,13 +68,14 @@ def train(
 ) -> Trained:
     """Train the named network on images (n, 3, s, s), labels (n,) in 0 … classes − 1 and weights (n,) above 0.
 
-    The same seed gives the same network on the same hardware; torch's global random state is left as it was.
+    It starts from scratch and ends by the rule of `Convergence`, after EPOCHS_AT_MOST epochs at the latest. The same
+    seed gives the same network on the same hardware; torch's global random state is left as it was.
     Raises ValueError for input that does not fit together and Diverged when the loss is no longer finite.
     """
     _check(images, labels, weights, size=networks.input_size(network), classes=classes)
     where = choose_device(device)
     started = time.monotonic()
-    with _own_random_state(where, seed):
+    with _own_random_state(where, seed), _threads(networks.threads(network)):
         model = networks.build(network, classes=classes).to(where)
         run = _Run(
             model,
@@ -83,26 +83,17 @@ def train(
             torch.from_numpy(labels.astype(np.int64)).to(where),
             torch.from_numpy((weights / weights.mean(dtype=np.float64)).astype(np.float32)).to(where),
         )
-        best, epochs_since_best = math.inf, 0
+        convergence = Convergence()
         for epoch in range(1, EPOCHS_AT_MOST + 1):
             loss, accuracy = run.epoch()
             if on_progress is not None:
-                seconds = time.monotonic() - started
-                left = seconds / epoch * (EPOCHS_AT_MOST - epoch)
+                left = (time.monotonic() - started) / epoch * (EPOCHS_AT_MOST - epoch)
                 on_progress(Progress(epoch, EPOCHS_AT_MOST, loss, accuracy, left))
-            if loss < CONVERGED_LOSS:
+            if convergence.reached(loss):
                 break
-            best, epochs_since_best = (loss, 0) if loss < best else (best, epochs_since_best + 1)
-            if epochs_since_best >= PATIENCE:
-                break
-    loss, accuracy = run.evaluate()
-    metrics = {
-        "epochs": float(epoch),
-        "loss": loss,
-        "accuracy": accuracy,
-        "seconds": time.monotonic() - started,
-    }
-    return Trained(model.eval(), network, metrics)
+        loss, accuracy = run.evaluate()
+    seconds = time.monotonic() - started
+    return Trained(model, network, {"epochs": epoch, "loss": loss, "accuracy": accuracy, "seconds": seconds})
 
 
 class _Run:
@@ -152,6 +143,16 @@ def _own_random_state(device: torch.device, seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _check(

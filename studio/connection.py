@@ -13,6 +13,32 @@ BACKEND_TITLE = "IWeS active learning"
 BACKEND_USER = "label-studio"
 SECRET_HEADER = "X-IWeS-Secret"  # noqa: S105 - the header's name
 TAB_TITLE = "Importance weights"
+_HIDDEN = [
+    f"tasks:{name}"
+    for name in (
+        "inner_id",
+        "annotations_results",
+        "annotations_ids",
+        "predictions_score",
+        "predictions_model_versions",
+        "predictions_results",
+        "file_upload",
+        "storage_filename",
+        "created_at",
+        "updated_at",
+        "updated_by",
+        "avg_lead_time",
+        "draft_exists",
+    )
+]
+"""What Label Studio's own default tab hides too; a tab without a list shows every column there is."""
+_DEFAULT_TAB = {
+    "type": "list",
+    "target": "tasks",
+    "title": "Default",
+    "hiddenColumns": {"explore": _HIDDEN, "labeling": []},
+}
+_BESIDE_WEIGHTS = ["tasks:cancelled_annotations", "tasks:total_predictions"]
 ACTIONS = [
     "ANNOTATION_CREATED",
     "ANNOTATIONS_CREATED",
@@ -105,21 +131,32 @@ def remove_webhooks(project: StudioProject, url: str) -> None:
 
 
 def add_tab(project: StudioProject) -> int:
-    """A Data Manager tab that lists the drawn tasks by weight; the columns need a stated type to sort as numbers."""
+    """A Data Manager tab that lists the drawn tasks by weight; the columns need a stated type to sort as numbers.
+    Label Studio shows a default tab only while there is no other, so one is made first where there is none."""
+    if not project.client.get("/api/dm/views/", project=project.id):
+        _post_tab(project, _DEFAULT_TAB)
     numbers = ("al_weight", "al_probability", "al_inclusion", "al_round")
-    tab = {
-        "title": TAB_TITLE,
-        "type": "list",
-        "target": "tasks",
-        "ordering": ["-tasks:data.al_weight"],
-        "columnsDisplayType": {f"tasks:data.{name}": "Number" for name in numbers},
-        "hiddenColumns": {"explore": [], "labeling": []},
-        "filters": {
-            "conjunction": "and",
-            "items": [{"filter": "filter:tasks:data.al_weight", "operator": "greater", "type": "Number", "value": 0}],
+    return _post_tab(
+        project,
+        {
+            "type": "list",
+            "target": "tasks",
+            "title": TAB_TITLE,
+            "ordering": ["-tasks:data.al_weight"],
+            "columnsDisplayType": {f"tasks:data.{name}": "Number" for name in numbers},
+            "hiddenColumns": {"explore": [*_HIDDEN, *_BESIDE_WEIGHTS], "labeling": []},
+            "filters": {
+                "conjunction": "and",
+                "items": [
+                    {"filter": "filter:tasks:data.al_weight", "operator": "greater", "type": "Number", "value": 0}
+                ],
+            },
         },
-    }
-    return int(project.client.post("/api/dm/views/", {"project": project.id, "data": tab})["id"])
+    )
+
+
+def _post_tab(project: StudioProject, data: dict[str, Any]) -> int:
+    return int(project.client.post("/api/dm/views/", {"project": project.id, "data": data})["id"])
 
 
 def tabs(project: StudioProject) -> list[dict[str, Any]]:
@@ -127,8 +164,13 @@ def tabs(project: StudioProject) -> list[dict[str, Any]]:
     return [row for row in rows if row.get("data", {}).get("title") == TAB_TITLE]
 
 
-def remove_tab(project: StudioProject, tab_id: int) -> None:
-    _remove(project, f"/api/dm/views/{tab_id}/")
+def remove_tabs(project: StudioProject) -> None:
+    """Ours; and the default tab made beside it, if it is the last one and nobody has changed it since."""
+    for row in tabs(project):
+        _remove(project, f"/api/dm/views/{row['id']}/")
+    left = project.client.get("/api/dm/views/", project=project.id)
+    if len(left) == 1 and left[0].get("data") == _DEFAULT_TAB:
+        _remove(project, f"/api/dm/views/{left[0]['id']}/")
 
 
 def _remove(project: StudioProject, path: str) -> None:

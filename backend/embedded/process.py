@@ -45,11 +45,20 @@ class Process:
 
     @property
     def exit_code(self) -> int | None:
-        return self._child.poll() if self._child else None
+        """None while it runs, the negative signal number if one ended it.
+
+        Looking does not reap it: until `stop` its id, and with it the session's, is given to nobody else.
+        """
+        if self._child is None:
+            return None
+        ended = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
+            return None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     @property
     def running(self) -> bool:
-        return self._child is not None and self._child.poll() is None
+        return self._child is not None and self.exit_code is None
 
     def start(self) -> None:
         if self.running:
@@ -99,12 +108,12 @@ class Process:
         """SIGTERM, and after `grace` seconds SIGKILL for whatever of its session is left. Twice is harmless."""
         if self._child is None:
             return
-        if self._child.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._child.pid, signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                self._child.wait(grace)
+        os.killpg(self._child.pid, signal.SIGTERM)
+        deadline = time.monotonic() + grace
+        while self.running and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
         _kill_session(self._child.pid)
+        self._child.kill()
         self._child.wait()
         self._child = None
 
@@ -159,4 +168,4 @@ def _session_members(session: int) -> list[int]:
         with suppress(OSError):
             if os.getsid(int(folder.name)) == session:
                 members.append(int(folder.name))
-    return members or [session]
+    return members

@@ -1,4 +1,4 @@
-"""The whole stack for the tests here: Label Studio once for all of them, a backend for each module, projects as needed."""
+"""The whole stack for the tests here: one Label Studio and one backend for all of them, projects as needed."""
 
 from __future__ import annotations
 

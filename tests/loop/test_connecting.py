@@ -1,4 +1,4 @@
-"""Connecting and disconnecting a real Label Studio: all or nothing, twice like once, and one clear line for each mistake."""
+"""Connecting a real Label Studio and undoing it: all or nothing, twice like once, one clear line for each mistake."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_connect_status_disconnect_from_the_command_line(
     first = iwes(backend_settings, "connect", *where, *options)
     assert first.returncode == 0, first.stderr
     assert "connected: 30 tasks" in first.stdout
-    assert pool.made_by_connect() == {"backends": 1, "webhooks": 1, "tabs": 1, "queues": 2}
+    assert pool.made_by_connect() == {"backends": 1, "webhooks": 1, "tabs": 2, "queues": 2}
     (webhook,) = pool.call("GET", f"/api/webhooks/?project={pool.id}")
     with live.store.read() as session:
         project = projects.by_address(session, pool.studio.url, pool.id)
@@ -71,14 +71,14 @@ def test_connect_status_disconnect_from_the_command_line(
     assert "connected already; nothing was changed" in second.stdout
     assert pool.settings() == there
     assert rows(live) == here
-    assert pool.made_by_connect() == {"backends": 1, "webhooks": 1, "tabs": 1, "queues": 2}
+    assert pool.made_by_connect() == {"backends": 1, "webhooks": 1, "tabs": 2, "queues": 2}
 
     pool.annotator().run(threading.Event(), limit=2)
     status = iwes(backend_settings, "status", COLUMNS="160")
     assert status.returncode == 0, status.stderr
     assert f"{pool.studio.url}/projects/{pool.id}/data" in status.stdout
     assert "4 labels until the next training" in status.stdout
-    assert "1 workers alive" in status.stdout
+    assert "2 workers alive" in status.stdout
     assert "2 of 6" in status.stdout
 
     assert iwes(backend_settings, "disconnect", *where).returncode == 0

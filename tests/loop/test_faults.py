@@ -1,4 +1,4 @@
-"""What goes wrong between the backend and Label Studio, on a real server behind a wire that can be cut or made to lie."""
+"""What goes wrong between backend and Label Studio: a real server behind a wire that can be cut or made to lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live loop on real parts: Label Studio, Redis, an RQ worker, gunicorn, and annotators who use the editor's calls."""
+"""The live loop on real parts: Label Studio, Redis, RQ workers, gunicorn, and annotators who use the editor's calls."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def finished(live: Workplace, studio: object, truth: dict[str, str]) -> tuple[Po
     from tests.live import make_pool
 
     pool = make_pool(studio, truth)  # type: ignore[arg-type]
-    project = connected(live, pool, k=12, seed_size=12, reserve=1.0, rng_seed=5).project
+    project = connected(live, pool, k=10, seed_size=10, reserve=2.0, rng_seed=5).project
     second = sign_up(pool.studio.url, pool.session, "second@example.com", "second-password-1")
-    people = [pool.annotator(delay=0.3), pool.annotator(second, delay=0.3)]
+    people = [pool.annotator(delay=0.5), pool.annotator(second, delay=0.5)]
     stop = threading.Event()
     threads = [person.run_in_thread(stop) for person in people]
     await_(
@@ -144,7 +144,9 @@ def test_annotators_go_on_while_a_model_trains(
     with live.store.read() as session:
         labels = list(session.scalars(select(Label).where(Label.project_id == project.id)))
         for round_ in rounds.all_of(session, project)[:ROUNDS]:
-            during = [l for l in labels if round_.closed_at < l.created_at < round_.trained_at]  # type: ignore[operator]
+            assert round_.closed_at is not None
+            assert round_.trained_at is not None
+            during = [label for label in labels if round_.closed_at < label.created_at < round_.trained_at]
             assert during, f"nobody could label while round {round_.number} trained"
     slowest = max(max(person.next_seconds + person.submit_seconds) for person in people)
     print(f"slowest annotator request: {slowest:.2f} s; idle: {[person.idle_seconds for person in people]}")
@@ -177,8 +179,9 @@ def test_weights_are_in_label_studios_own_export_and_data_manager(
         assert data["al_inclusion"] == pytest.approx(inclusion, abs=1e-6)
     columns = {c["id"] for c in pool.call("GET", f"/api/dm/columns?project={pool.id}")["columns"]}
     assert {"al_round", "al_weight", "al_probability", "al_inclusion"} <= columns
-    (tab,) = pool.call("GET", f"/api/dm/views/?project={pool.id}")
-    listed = pool.call("GET", f"/api/tasks?view={tab['id']}&page_size=500&include=id,data")["tasks"]
+    tabs = {tab["data"]["title"]: tab["id"] for tab in pool.call("GET", f"/api/dm/views/?project={pool.id}")}
+    assert set(tabs) == {"Default", "Importance weights"}
+    listed = pool.call("GET", f"/api/tasks?view={tabs['Importance weights']}&page_size=500&include=id,data")["tasks"]
     weights = [task["data"]["al_weight"] for task in listed]
     assert len(weights) >= len(expected)
     assert weights == sorted(weights, reverse=True)

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from models.classifier import Classifier
 from models.training import train
 
-Labelled = dict[str, NDArray[Any]]
+Labelled = dict[str, Any]  # columns of the same length: images, labels, weights
 
 
 def bars(count: int, *, seed: int) -> Labelled:

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from models import checkpoint, networks
 from models.checkpoint import BadCheckpoint, Origin, load, read_card, save
 from models.classifier import Classifier
 
-Labelled = dict[str, NDArray[Any]]
+Labelled = dict[str, Any]  # columns of the same length: images, labels, weights
 
 ORIGIN = Origin(seed=5, round=1, training_set="sha256:0123", metrics={"accuracy": 1.0, "epochs": 12.0})
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from models import networks, training
+from models.convergence import LOW_ENOUGH
 from models.training import Diverged, Progress, Trained, train, weighted_cross_entropy
 
-Labelled = dict[str, NDArray[Any]]
+Labelled = dict[str, Any]  # columns of the same length: images, labels, weights
 
 
 def trained(data: Labelled, *, seed: int = 3, **options: Any) -> Trained:
@@ -45,9 +45,9 @@ def test_a_weight_pulls_on_the_network_like_that_many_repeats(unseen: Labelled) 
     images, labels = torch.from_numpy(unseen["images"][:24]), torch.from_numpy(unseen["labels"][:24])
     repeats = torch.arange(24) % 4 + 1
 
-    weighted_cross_entropy(network(images), labels, repeats.float()).backward()
+    weighted_cross_entropy(network(images), labels, repeats.float()).backward()  # type: ignore[no-untyped-call]
     repeated = twin(images.repeat_interleave(repeats, 0))
-    nn.functional.cross_entropy(repeated, labels.repeat_interleave(repeats)).backward()
+    nn.functional.cross_entropy(repeated, labels.repeat_interleave(repeats)).backward()  # type: ignore[no-untyped-call]
 
     for ours, theirs in zip(network.parameters(), twin.parameters(), strict=True):
         torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
@@ -55,8 +55,8 @@ def test_a_weight_pulls_on_the_network_like_that_many_repeats(unseen: Labelled) 
 
 def test_contradicting_labels_are_settled_by_their_weights() -> None:
     """The same grey image, labelled 0 with weight 3 and 1 with weight 1: P(0) must come out near 3/4."""
-    images = np.full((16, 3, 28, 28), 99, dtype=np.uint8)
-    labels = np.arange(16, dtype=np.int64) % 2
+    images = np.full((60, 3, 28, 28), 99, dtype=np.uint8)
+    labels = np.arange(60, dtype=np.int64) % 2
     weights = np.where(labels == 0, 3, 1).astype(np.float32)
 
     network = train(images, labels, weights, network="small-cnn", classes=2, seed=1, device="cpu").network
@@ -94,12 +94,25 @@ def test_the_global_random_state_is_left_alone(training_set: Labelled, monkeypat
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_the_number_of_threads_is_given_back_and_does_not_change_the_network(training_set: Labelled) -> None:
+    before = torch.get_num_threads()
+    networks_by_threads = {}
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            networks_by_threads[threads] = parameters(trained(training_set).network)
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(networks_by_threads[1], networks_by_threads[2])
+
+
 def test_it_learns_and_stops_before_the_cap(training_set: Labelled, unseen: Labelled) -> None:
     result = trained(training_set)
 
     assert result.metrics["epochs"] < training.EPOCHS_AT_MOST
     assert result.metrics["accuracy"] == 1.0
-    assert result.metrics["loss"] < training.CONVERGED_LOSS
+    assert result.metrics["loss"] < LOW_ENOUGH
     assert result.metrics["seconds"] > 0
     assert not result.network.training
     with torch.inference_mode():
@@ -130,7 +143,7 @@ def test_progress_is_told_after_every_epoch(training_set: Labelled) -> None:
 
     assert [progress.epoch for progress in seen] == list(range(1, int(result.metrics["epochs"]) + 1))
     assert {progress.of for progress in seen} == {training.EPOCHS_AT_MOST}
-    assert seen[-1].loss < training.CONVERGED_LOSS < seen[0].loss
+    assert seen[-1].loss < LOW_ENOUGH < seen[0].loss
     assert seen[-1].accuracy > seen[0].accuracy
     assert all(progress.seconds_left > 0 for progress in seen)
 
