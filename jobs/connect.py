@@ -15,7 +15,7 @@ from jobs import draw, publish, reconcile
 from jobs.workplace import Workplace
 from models import networks
 from store import pool, projects, rounds
-from store.tables import Draw, Label, Project, Round, RoundState, Task
+from store.tables import Draw, Label, Project, Round, RoundState, Task, now
 from studio import connection, queue
 from studio.client import Client
 from studio.errors import NotFound, StudioError
@@ -95,6 +95,7 @@ def connect(
         with place.store.write() as session:
             project = projects.lock(session, project.id)
             project.connected = True
+            project.reconciled_at = now()
             tasks = pool.size(session, project)
         undo.pop_all()
     return Connected(project, False, tasks, labelled)

@@ -22,8 +22,8 @@ from store.tables import now
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 10
-WORKER_SECONDS = 60
-"""A worker not heard of for so long counts as dead."""
+WORKER_SECONDS = 25
+"""A worker not heard of for so long counts as dead. RQ waits for jobs in stretches of 15 s less, and ticks in between."""
 MONITOR_SECONDS = 5
 RECONCILE_EVERY = timedelta(minutes=5)
 

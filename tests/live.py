@@ -82,7 +82,7 @@ class Pool:
     truth: Mapping[str, str]
 
     def annotator(self, session: requests.Session | None = None, delay: float = 0.0) -> Annotator:
-        return Annotator(self.studio.url, self.id, session or self.session, self.class_of, delay)
+        return Annotator(self.studio.url, self.id, session or self.session, self.class_of, delay=delay)
 
     def class_of(self, data: Mapping[str, Any]) -> str:
         return self.truth[str(data["image"]).rpartition("/")[2]]

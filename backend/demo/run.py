@@ -131,8 +131,8 @@ class Demo:
         return project
 
     def _panel(self, studio: LabelStudio, project: Project) -> Panel:
-        todo = f"Log in, press “Label All Tasks” and label. After every {project.k} labels a model is trained and\n"
-        todo += "chooses the tasks that come next; you can go on labelling meanwhile."
+        todo = f"Log in, press “Label All Tasks” and label. Every {project.k} labels a model is\n"
+        todo += "trained and chooses what comes next; you can go on labelling meanwhile."
         lines = [
             f"[bold]{studio.url}/projects/{project.studio_id}/data[/]",
             f"user {studio.email}   password {studio.password}",

@@ -8,7 +8,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.embedded.ports import require_free
+from backend.embedded.ports import PortBusy, require_free
 from backend.embedded.process import Process, Stack
 
 START_SECONDS = 240.0
@@ -83,7 +83,10 @@ def start_label_studio(stack: Stack, studio: LabelStudio, log: Path) -> Process:
 
 
 def await_label_studio(process: Process, studio: LabelStudio) -> None:
+    """Return once it answers. Should another program have taken the port meanwhile, that one is not taken for ours."""
     process.wait_until(lambda: version_at(studio.url) is not None, START_SECONDS, "it answered")
+    if not _knows(studio):
+        raise PortBusy(f"port {studio.port} is answered by another Label Studio, which does not know our admin's token")
 
 
 def version_at(url: str) -> str | None:
@@ -96,8 +99,16 @@ def version_at(url: str) -> str | None:
         return None
 
 
-def _get(address: str) -> dict[str, object]:
+def _knows(studio: LabelStudio) -> bool:
+    try:
+        return _get(f"{studio.url}/api/current-user/whoami", studio.token).get("email") == studio.email
+    except (OSError, ValueError):
+        return False
+
+
+def _get(address: str, token: str | None = None) -> dict[str, object]:
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    direct.addheaders = [("Authorization", f"Token {token}")] if token else []
     with direct.open(address, timeout=5) as answer:
         found = json.load(answer)
     return found if isinstance(found, dict) else {}

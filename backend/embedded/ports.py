@@ -28,6 +28,13 @@ def first_free(preferred: int) -> int:
     raise PortBusy(f"no free port between {preferred} and {preferred + SEARCHED}")
 
 
+def any_free() -> int:
+    """A port of the kernel's choice, which two callers at the same time do not both get."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def require_free(port: int, who: str) -> None:
     if not is_free(port):
         raise PortBusy(f"port {port}, wanted for {who}, is taken by another program: stop that program")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.embedded.label_studio import LabelStudio, await_label_studio, start_label_studio
-from backend.embedded.ports import first_free
+from backend.embedded.ports import any_free
 from backend.embedded.process import Stack
 from backend.embedded.studio_template import copy_template, migrated_template
 
@@ -25,7 +25,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelStudio]:
     server = LabelStudio(
         executable=EXECUTABLE,
         data=folder / "data",
-        port=first_free(20080),
+        port=any_free(),
         files_root=folder / "files",
         email="owner@example.com",
         password="owner-password-1",

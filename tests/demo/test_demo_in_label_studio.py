@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,9 @@ from backend.demo.members import NotLetIn, log_in, sign_up, token_session
 from backend.demo.own_images import OwnImages
 from backend.demo.pictures import Pictures, prepare
 from backend.demo.project import DemoProject, truth_of
-from backend.embedded.label_studio import LabelStudio, version_at
+from backend.embedded.label_studio import LabelStudio, await_label_studio, version_at
+from backend.embedded.ports import PortBusy
+from backend.embedded.process import Process, Stack
 
 pytestmark = pytest.mark.studio
 
@@ -59,6 +63,13 @@ def test_copy_of_the_template_has_the_user_asked_for(studio: LabelStudio) -> Non
     assert version_at(studio.url) is not None
     session = log_in(studio.url, studio.email, studio.password)
     assert session.get(f"{studio.url}/api/current-user/whoami", timeout=30).json()["email"] == studio.email
+
+
+def test_another_label_studio_on_the_port_is_not_taken_for_ours(studio: LabelStudio, tmp_path: Path) -> None:
+    ours = replace(studio, token="0" * 40)
+    process = Process("label-studio", ["sleep", "60"], tmp_path / "log")
+    with Stack() as stack, pytest.raises(PortBusy, match=f"port {studio.port} is answered by another Label Studio"):
+        await_label_studio(stack.start(process), ours)
 
 
 def test_wrong_password_is_refused(studio: LabelStudio) -> None:

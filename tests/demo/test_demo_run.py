@@ -18,6 +18,7 @@ from PIL import Image
 
 from backend.demo.home import DemoRuns, Home
 from backend.demo.state import State
+from backend.embedded.ports import any_free
 from tests.demo.conftest import EXECUTABLE
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +41,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(home: Path, *options: object) -> list[str]:
-    ports = ["--studio-port", "20280", "--backend-port", "20390"]
+    ports = ["--studio-port", str(any_free()), "--backend-port", str(any_free())]  # heeded at the first start
     return [sys.executable, "-m", "backend.demo", "--home", str(home), *ports, *map(str, options)]
 
 
@@ -119,7 +120,7 @@ def test_port_kept_from_the_first_start_that_is_busy_now_is_named(tmp_path: Path
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = listener.getsockname()[1]
-        State(studio_port=port, backend_port=20390).save(tmp_path)
+        State(studio_port=port, backend_port=any_free()).save(tmp_path)
         run = subprocess.run(command(tmp_path), capture_output=True, text=True, cwd=ROOT, check=False)
     assert run.returncode == 1
     assert f"port {port}, which this demo has had since its first start, is taken by another program" in run.stdout

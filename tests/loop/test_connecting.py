@@ -56,7 +56,7 @@ def test_connect_status_disconnect_from_the_command_line(
     first = iwes(backend_settings, "connect", *where, *options)
     assert first.returncode == 0, first.stderr
     assert "connected: 30 tasks" in first.stdout
-    assert pool.made_by_connect() == {"backends": 1, "webhooks": 1, "tabs": 2, "queues": 2}
+    assert pool.made_by_connect() == {"backends": 1, "webhooks": 1, "tabs": 2, "queues": 1}
     (webhook,) = pool.call("GET", f"/api/webhooks/?project={pool.id}")
     with live.store.read() as session:
         project = projects.by_address(session, pool.studio.url, pool.id)
@@ -71,7 +71,7 @@ def test_connect_status_disconnect_from_the_command_line(
     assert "connected already; nothing was changed" in second.stdout
     assert pool.settings() == there
     assert rows(live) == here
-    assert pool.made_by_connect() == {"backends": 1, "webhooks": 1, "tabs": 2, "queues": 2}
+    assert pool.made_by_connect() == {"backends": 1, "webhooks": 1, "tabs": 2, "queues": 1}
 
     pool.annotator().run(threading.Event(), limit=2)
     status = iwes(backend_settings, "status", COLUMNS="160")

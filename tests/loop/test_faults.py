@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from rq.job import JobStatus
 from sqlalchemy import func, select
 
 from jobs import queues
@@ -88,7 +89,7 @@ def test_label_studio_down_during_publish_resumes_the_round_and_draws_nothing_tw
     await_(wire.cut.is_set, "publishing to be under way")
     drawn = drawn_tasks(live, project, 1)
     job_id = f"project-{project.id}-round-1-publish"
-    await_(lambda: "scheduled" in str(_status(live, job_id)), "the job to wait for its next try")
+    await_(lambda: _status(live, job_id) == JobStatus.SCHEDULED, "the job to wait for its next try")
     assert state(live, project) == (1, RoundState.DRAWN)
     wire.change = lambda method, path, body: body
     wire.cut.clear()

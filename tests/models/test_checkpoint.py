@@ -91,7 +91,7 @@ def killed_at_line(number: int, folder: Path, classifier: Classifier) -> bool:
 
     def count(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal lines
-        if frame.f_code.co_filename != checkpoint.__file__:
+        if frame.f_code.co_filename != checkpoint.__file__ or frame.f_code.co_name.startswith("<"):
             return None
         if event == "line":
             lines += 1
@@ -124,7 +124,7 @@ def test_a_kill_at_any_line_of_a_save_leaves_a_whole_checkpoint(
     assert versions[0] == "project-1-round-1"
     assert versions[-1] == "project-1-round-2"
     assert versions == sorted(versions), "once the new checkpoint is there, it stays"
-    assert number > 30
+    assert number > 25
 
 
 def test_a_kill_in_the_first_save_leaves_no_half_checkpoint(tmp_path: Path, classifier: Classifier) -> None:

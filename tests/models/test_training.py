@@ -50,7 +50,9 @@ def test_a_weight_pulls_on_the_network_like_that_many_repeats(unseen: Labelled) 
     nn.functional.cross_entropy(repeated, labels.repeat_interleave(repeats)).backward()  # type: ignore[no-untyped-call]
 
     for ours, theirs in zip(network.parameters(), twin.parameters(), strict=True):
-        torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
+        assert ours.grad is not None
+        assert theirs.grad is not None
+        assert torch.allclose(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
 
 
 def test_contradicting_labels_are_settled_by_their_weights() -> None:
