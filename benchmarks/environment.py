@@ -6,11 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 HERE = Path(__file__).resolve().parent
 
 
 def enter(folder: Path) -> None:
-    """Make the environment if it is not there yet and run the calling script again inside it.
+    """Make the environment if it is not there yet and run the calling script again inside it, on one thread.
 
     Made with uv where that is installed, with venv and pip otherwise. Delete the folder to make it afresh.
     """
@@ -27,4 +28,5 @@ def enter(folder: Path) -> None:
         else:
             subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
             subprocess.run([str(python), "-m", "pip", "install", *wanted], check=True)
+    os.environ.update({name: "1" for name in THREADS})
     os.execv(python, [str(python), *sys.argv])  # noqa: S606

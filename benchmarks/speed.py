@@ -1,7 +1,8 @@
 """Speed of `iwes` next to its peers: same process, same arrays, ratios side by side.
 
 Run `python benchmarks/speed.py`; the peers are installed into `.cache/benchmark` on the first run (`--environment`
-names another folder). `--full` lets slow peers make all k picks instead of a few. Prints a Markdown table.
+names another folder). `--full` lets slow peers make all k picks instead of a few. Everything runs on one thread;
+times are processor times. Prints a Markdown table.
 """
 
 import argparse
@@ -51,12 +52,12 @@ def make(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def seconds(call: Callable[[], object], repeats: int = 5) -> float:
-    """The median of a few runs."""
+    """The median processor time of a few runs; unlike the clock it does not mind what else the machine does."""
     taken = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        taken.append(time.perf_counter() - start)
+        taken.append(time.process_time() - start)
     return float(np.median(taken))
 
 
