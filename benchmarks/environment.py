@@ -15,6 +15,7 @@ def enter(folder: Path) -> None:
 
     Made with uv where that is installed, with venv and pip otherwise. Delete the folder to make it afresh.
     """
+    os.environ.update(dict.fromkeys(THREADS, "1"))
     python = folder.resolve() / "bin" / "python"
     if Path(sys.prefix).resolve() == folder.resolve():
         return
@@ -28,5 +29,4 @@ def enter(folder: Path) -> None:
         else:
             subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
             subprocess.run([str(python), "-m", "pip", "install", *wanted], check=True)
-    os.environ.update({name: "1" for name in THREADS})
     os.execv(python, [str(python), *sys.argv])  # noqa: S606

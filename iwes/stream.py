@@ -16,8 +16,8 @@ Indices = NDArray[np.int64]
 Scorer = Callable[[Indices], ArrayLike]
 
 BLOCK = 1 << 14  # coins tossed together where no score function has to be waited for
-HOPELESS = 1e-6  # the first-pass probability below which no number of further passes is counted on
-MAX_PASSES = 20_000  # enough for p = HOPELESS to be accepted but for one chance in 10⁸
+CERTAIN = 1e-6  # a first-pass probability that all further passes together make as good as certain
+MAX_PASSES = 20_000  # enough for p = CERTAIN to be accepted but for one chance in 10⁸
 
 
 def draw(
@@ -119,7 +119,7 @@ class _Stream:
         score = np.concatenate(self.seen)
         left = np.delete(np.arange(size), np.concatenate(self.position))
         first = self.chance.of(score)
-        likely = self.accepted + int(np.count_nonzero(first[left] >= HOPELESS))
+        likely = self.accepted + int(np.minimum(first[left] / CERTAIN, 1.0).sum())
         if likely < enough < size:
             raise ZeroScores(
                 f"{likely} of {size} tasks have a score above zero but k is {enough}: set floor above 0, or draw fewer"

@@ -4,6 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+settings.register_profile("iwes", max_examples=60, deadline=None)
+settings.load_profile("iwes")
 
 MakePool = Callable[..., tuple[np.ndarray, np.ndarray]]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from iwes import BadArgument, BadScore, Draw, EmptyPool, ZeroScores, binary_entropy, draw, draw_seed
+from iwes import BadArgument, BadScore, Draw, EmptyPool, ZeroScores, binary_entropy, draw, draw_seed, stream
 
 ARRAYS = ("index", "position", "passes", "score", "probability", "weight", "inclusion")
 
@@ -174,6 +174,14 @@ def test_multi_label_tasks_get_one_coin_per_image_class_pair() -> None:
     assert len(np.unique(result.index)) == 300
     assert 150 < len(np.unique(image)) < 300
     assert result.weight.max() <= 10.0
+
+
+def test_many_tiny_chances_are_not_taken_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scaled to a large pool every probability is tiny; that is no reason to give up after an unlucky pass."""
+    monkeypatch.setattr(stream, "CERTAIN", 0.01)
+    draws = [draw(np.ones(1000), 3, rng=rng(seed), scaling="pool") for seed in range(50)]
+    assert {len(d) for d in draws} == {3}
+    assert max(d.passes.max() for d in draws) > 0
 
 
 def test_seed_is_uniform_without_repeats_with_weight_one() -> None:

@@ -46,7 +46,7 @@ def test_probability_by_hand() -> None:
 
 @pytest.mark.parametrize("rule", ["iwes", "enhanced", "iwal"])
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize("runs", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [2, pytest.param(60, marks=pytest.mark.slow)])
 def test_best_hypothesis_survives_and_the_returned_one_is_nearly_as_good(rule: str, noise: float, runs: int) -> None:
     size, delta = 2500, 0.1
     eliminated = exceeded = 0
