@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 import iwes
-from jobs import versions
-from jobs.images import ImageSource
 from jobs.loop import advance
 from jobs.workplace import Workplace, workplace
-from models import checkpoint
-from models.classifier import Classifier
 from store import pool, projects, rounds
 from store.tables import Draw, Project, Round
+
+if TYPE_CHECKING:
+    from jobs.scoring import Scorer
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +43,12 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
     if model is None:
         drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed), reserve=project.reserve)
     else:
-        scorer = _Scorer(place, project, checkpoint.load(versions.folder(place.settings, project, model.version)))
-        task_ids, drawn = _draw_readable(scorer, project, task_ids, wanted, rng_seed)
+        from jobs.scoring import Scorer  # brings torch, which a seed draw does without
+
+        readable = _draw_readable(Scorer(place, project, model.version), project, task_ids, wanted, rng_seed)
+        if readable is None:
+            return
+        task_ids, drawn = readable
     with place.store.write() as session:
         project = projects.lock(session, project_id)
         last = rounds.latest(session, project)
@@ -68,14 +68,13 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
 
 
 def _draw_readable(
-    scorer: _Scorer, project: Project, task_ids: list[int], wanted: int, rng_seed: list[int]
-) -> tuple[list[int], iwes.Draw]:
+    scorer: Scorer, project: Project, task_ids: list[int], wanted: int, rng_seed: list[int]
+) -> tuple[list[int], iwes.Draw] | None:
     """Draws; where the stream met unreadable images, sets those aside and draws again without them, from the same
-    seed, so that the result is the one a pool without them would have given."""
-    while True:
-        ids = np.array(task_ids)
+    seed, so that the result is the one a pool without them would have given. None if no image can be read."""
+    while task_ids:
         drawn = iwes.draw(
-            partial(_score_places, scorer, ids),
+            scorer.over(task_ids),
             wanted,
             rng=np.random.default_rng(rng_seed),
             pool_size=len(task_ids),
@@ -89,47 +88,7 @@ def _draw_readable(
             return task_ids, drawn
         task_ids = [task_id for task_id in task_ids if task_id not in scorer.newly_bad]
         scorer.set_aside()
-        if not task_ids:
-            raise iwes.EmptyPool("none of the pool's images can be read; `iwes status` lists why")
-
-
-def _score_places(scorer: _Scorer, ids: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.float64]:
-    return scorer.entropy(ids[places])
-
-
-class _Scorer:
-    """Normalised entropy of tasks under one model; each image is fetched and scored once however often it is asked."""
-
-    def __init__(self, place: Workplace, project: Project, classifier: Classifier) -> None:
-        self._place = place
-        self._classifier = classifier
-        client = place.studio(project).client
-        self._source = ImageSource(project, client, place.settings.image_cache, classifier.input_size)
-        self._known: dict[int, float] = {}
-        self.newly_bad: dict[int, str] = {}
-
-    def entropy(self, task_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        missing = [int(i) for i in task_ids if int(i) not in self._known]
-        if missing:
-            self._score(missing)
-        return np.array([self._known[int(i)] for i in task_ids])
-
-    def set_aside(self) -> None:
-        with self._place.store.write() as session:
-            for task_id, reason in self.newly_bad.items():
-                pool.set_aside(session, task_id, reason)
-        self.newly_bad = {}
-
-    def _score(self, task_ids: list[int]) -> None:
-        with self._place.store.read() as session:
-            data: list[Mapping[str, Any]] = [task.data for task in pool.by_id(session, task_ids)]
-        loaded = self._source.load(data)
-        if len(loaded.good):
-            scores = iwes.entropy(self._classifier.probabilities(loaded.images))
-            self._known |= {task_ids[place]: float(score) for place, score in zip(loaded.good, scores, strict=True)}
-        for place, reason in loaded.bad.items():
-            self._known[task_ids[place]] = 0.0
-            self.newly_bad[task_ids[place]] = reason
+    return None
 
 
 def _rows(drawn: iwes.Draw, task_ids: list[int]) -> list[Draw]:

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 10
 WORKER_SECONDS = 25
-"""A worker not heard of for so long counts as dead. RQ waits for jobs 15 s less than this at a time, and ticks between."""
+"""A worker not heard of for so long counts as dead. RQ waits for a job 15 s less than this, then ticks."""
 MONITOR_SECONDS = 5
 RECONCILE_EVERY = timedelta(minutes=5)
 

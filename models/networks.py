@@ -1,13 +1,13 @@
-"""The networks that can be trained, by name."""
+"""The networks that can be trained, by name. Naming one needs no torch; building one does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
-from torch import nn
-
-from models import small_cnn
+if TYPE_CHECKING:
+    from torch import nn
 
 
 class UnknownNetwork(ValueError):
@@ -22,7 +22,8 @@ class Blueprint:
     its own business.
     """
 
-    make: Callable[[int], nn.Module]
+    module: str  # of this package, imported when the network is first built
+    factory: str  # its function or class that takes the number of classes
     input_size: int
     threads: int | None = None  # None: as many as torch takes by itself
 
@@ -30,7 +31,7 @@ class Blueprint:
 _BLUEPRINTS = {
     # Too little work to share out: a second thread saves a quarter of the time on an idle machine and multiplies it on
     # a busy one, where each waits for the other. One thread also gives the same network whatever the number of cores.
-    "small-cnn": Blueprint(small_cnn.SmallCNN, small_cnn.INPUT_SIZE, threads=1),
+    "small-cnn": Blueprint("models.small_cnn", "SmallCNN", input_size=28, threads=1),
 }
 
 
@@ -42,7 +43,9 @@ def build(name: str, *, classes: int) -> nn.Module:
     """A new network with random weights, drawn from torch's current random state."""
     if classes < 2:
         raise ValueError(f"a classifier needs at least 2 classes, not {classes}")
-    return _blueprint(name).make(classes)
+    blueprint = _blueprint(name)
+    factory = getattr(importlib.import_module(blueprint.module), blueprint.factory)
+    return cast("nn.Module", factory(classes))
 
 
 def input_size(name: str) -> int:

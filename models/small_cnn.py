@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-INPUT_SIZE = 28
-
 
 class SmallCNN(nn.Module):
     """Logits of shape (n, classes) from uint8 images of shape (n, 3, 28, 28).

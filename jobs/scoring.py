@@ -1,0 +1,57 @@
+"""Scores tasks with a trained model, as far as the stream asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import iwes
+from jobs import versions
+from jobs.images import ImageSource
+from jobs.workplace import Workplace
+from models import checkpoint
+from store import pool
+from store.tables import Project
+
+
+class Scorer:
+    """Normalised entropy of tasks under one model; each image is fetched and scored once however often it is asked."""
+
+    def __init__(self, place: Workplace, project: Project, model_version: str) -> None:
+        self._place = place
+        self._classifier = classifier = checkpoint.load(versions.folder(place.settings, project, model_version))
+        client = place.studio(project).client
+        self._source = ImageSource(project, client, place.settings.image_cache, classifier.input_size)
+        self._known: dict[int, float] = {}
+        self.newly_bad: dict[int, str] = {}
+
+    def over(self, task_ids: Sequence[int]) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
+        """The score function of a pool made of these tasks, by their places in it."""
+        ids = np.array(task_ids, np.int64)
+        return lambda places: self.entropy(ids[places])
+
+    def entropy(self, task_ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        missing = [int(i) for i in task_ids if int(i) not in self._known]
+        if missing:
+            self._score(missing)
+        return np.array([self._known[int(i)] for i in task_ids])
+
+    def set_aside(self) -> None:
+        with self._place.store.write() as session:
+            for task_id, reason in self.newly_bad.items():
+                pool.set_aside(session, task_id, reason)
+        self.newly_bad = {}
+
+    def _score(self, task_ids: list[int]) -> None:
+        with self._place.store.read() as session:
+            data: list[Mapping[str, Any]] = [task.data for task in pool.by_id(session, task_ids)]
+        loaded = self._source.load(data)
+        if len(loaded.good):
+            scores = iwes.entropy(self._classifier.probabilities(loaded.images))
+            self._known |= {task_ids[place]: float(score) for place, score in zip(loaded.good, scores, strict=True)}
+        for place, reason in loaded.bad.items():
+            self._known[task_ids[place]] = 0.0
+            self.newly_bad[task_ids[place]] = reason
