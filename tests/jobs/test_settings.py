@@ -1,0 +1,33 @@
+"""Settings come from the environment, and a child process reads the same ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.settings import Settings, SettingsError
+
+
+def test_the_defaults_need_nothing_but_a_folder(tmp_path: Path) -> None:
+    settings = Settings.from_env({"IWES_HOME": str(tmp_path)})
+    assert settings.database_url == f"sqlite:///{tmp_path}/store.db"
+    assert settings.redis_is_embedded
+    assert settings.backend_url == "http://127.0.0.1:9090"
+
+
+@pytest.mark.parametrize("redis", ["", "redis://elsewhere:6379/2"])
+def test_a_child_reads_the_same_settings(tmp_path: Path, redis: str) -> None:
+    settings = Settings.from_env({"IWES_HOME": str(tmp_path), "IWES_PORT": "9123", "REDIS_URL": redis})
+    assert Settings.from_env(settings.as_env()) == settings
+
+
+def test_the_socket_of_an_embedded_redis_is_short_however_long_the_home(tmp_path: Path) -> None:
+    settings = Settings.from_env({"IWES_HOME": str(tmp_path / ("long" * 60))})
+    assert len(settings.redis_url) < 100
+
+
+@pytest.mark.parametrize("port", ["web", "0", "70000", "-1"])
+def test_a_port_that_is_none_is_named(port: str) -> None:
+    with pytest.raises(SettingsError, match="IWES_PORT"):
+        Settings.from_env({"IWES_PORT": port})
