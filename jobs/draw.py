@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,15 +41,18 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
     if not task_ids:
         return
     rng_seed = [project.rng_seed, number]
+    predicted: Mapping[int, str] = {}
     if model is None:
         drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed), reserve=project.reserve)
     else:
         from jobs.scoring import Scorer  # brings torch, which a seed draw does without
 
-        readable = _draw_readable(Scorer(place, project, model.version), project, task_ids, wanted, rng_seed)
+        scorer = Scorer(place, project, model.version)
+        readable = _draw_readable(scorer, project, task_ids, wanted, rng_seed)
         if readable is None:
             return
         task_ids, drawn = readable
+        predicted = scorer.predicted
     with place.store.write() as session:
         project = projects.lock(session, project_id)
         last = rounds.latest(session, project)
@@ -63,7 +67,7 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
             pool_size=len(task_ids),
             examined=drawn.examined,
         )
-        rounds.add(session, project, round_, _rows(drawn, task_ids))
+        rounds.add(session, project, round_, _rows(drawn, task_ids, predicted))
     log.info("project %s round %s: %s of %s tasks drawn", project_id, number, len(drawn.index), len(task_ids))
 
 
@@ -91,7 +95,7 @@ def _draw_readable(
     return None
 
 
-def _rows(drawn: iwes.Draw, task_ids: list[int]) -> list[Draw]:
+def _rows(drawn: iwes.Draw, task_ids: list[int], predicted: Mapping[int, str]) -> list[Draw]:
     return [
         Draw(
             task_id=task_ids[int(drawn.index[rank])],
@@ -103,6 +107,7 @@ def _rows(drawn: iwes.Draw, task_ids: list[int]) -> list[Draw]:
             probability=float(drawn.probability[rank]),
             weight=float(drawn.weight[rank]),
             inclusion=float(drawn.inclusion[rank]),
+            predicted=predicted.get(task_ids[int(drawn.index[rank])]),
         )
         for rank in range(len(drawn.index))
     ]

@@ -26,6 +26,8 @@ class Scorer:
         client = place.studio(project).client
         self._source = ImageSource(project, client, place.settings.image_cache, classifier.input_size)
         self._known: dict[int, float] = {}
+        self.predicted: dict[int, str] = {}
+        """The class each scored task was given."""
         self.newly_bad: dict[int, str] = {}
 
     def over(self, task_ids: Sequence[int]) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
@@ -50,8 +52,11 @@ class Scorer:
             data: list[Mapping[str, Any]] = [task.data for task in pool.by_id(session, task_ids)]
         loaded = self._source.load(data)
         if len(loaded.good):
-            scores = iwes.entropy(self._classifier.probabilities(loaded.images))
-            self._known |= {task_ids[place]: float(score) for place, score in zip(loaded.good, scores, strict=True)}
+            probabilities = self._classifier.probabilities(loaded.images)
+            readable = [task_ids[place] for place in loaded.good]
+            best = [self._classifier.classes[place] for place in probabilities.argmax(axis=1)]
+            self._known |= zip(readable, iwes.entropy(probabilities).tolist(), strict=True)
+            self.predicted |= zip(readable, best, strict=True)
         for place, reason in loaded.bad.items():
             self._known[task_ids[place]] = 0.0
             self.newly_bad[task_ids[place]] = reason

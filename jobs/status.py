@@ -13,7 +13,8 @@ from rq.job import Job
 from rq.registry import FailedJobRegistry, ScheduledJobRegistry, StartedJobRegistry
 from sqlalchemy.orm import Session
 
-from jobs import queues
+from jobs import accuracy, queues
+from jobs.accuracy import Accuracy
 from jobs.queues import GPU, STUDIO
 from jobs.workplace import Workplace
 from store import labels, pool, projects, rounds
@@ -39,6 +40,8 @@ class RoundStatus:
     model_version: str | None
     model: ModelStatus | None
     """The model trained at this round's end."""
+    accuracy: Accuracy | None
+    """Of the model that drew this round, on the pool as it was then."""
     drawn_at: datetime
     opened_at: datetime | None
     closed_at: datetime | None
@@ -83,7 +86,7 @@ def project_status(session: Session, project: Project) -> ProjectStatus:
         model.round_number: ModelStatus(model.version, model.examples, model.metrics)
         for model in rounds.models(session, project)
     }
-    all_rounds = [_round_status(session, r, models.get(r.number)) for r in rounds.all_of(session, project)]
+    all_rounds = [_round_status(session, project, r, models.get(r.number)) for r in rounds.all_of(session, project)]
     last = all_rounds[-1] if all_rounds else None
     waiting = last is not None and last.state == RoundState.OPEN
     return ProjectStatus(
@@ -128,7 +131,7 @@ def queue_status(redis: Redis) -> QueueStatus:
         return QueueStatus(reachable=False, workers=0, waiting={}, jobs=[])
 
 
-def _round_status(session: Session, round_: Round, model: ModelStatus | None) -> RoundStatus:
+def _round_status(session: Session, project: Project, round_: Round, model: ModelStatus | None) -> RoundStatus:
     progress = rounds.progress(session, round_)
     return RoundStatus(
         number=round_.number,
@@ -140,6 +143,7 @@ def _round_status(session: Session, round_: Round, model: ModelStatus | None) ->
         skipped=progress.skipped,
         model_version=round_.model_version,
         model=model,
+        accuracy=accuracy.of_round(session, project, round_),
         drawn_at=round_.drawn_at,
         opened_at=round_.opened_at,
         closed_at=round_.closed_at,

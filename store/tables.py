@@ -148,6 +148,8 @@ class Draw(Base):
     probability: Mapped[float]
     weight: Mapped[float]
     inclusion: Mapped[float]
+    predicted: Mapped[str | None]
+    """The class the drawing model gave it: against the label it tells how good that model is, at no extra cost."""
     round: Mapped[Round] = relationship(back_populates="draws")
     task: Mapped[Task] = relationship()
 

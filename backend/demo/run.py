@@ -29,6 +29,7 @@ from backend.embedded.process import Stack
 from backend.embedded.studio_template import copy_template, migrated_template
 from backend.up import start_backend
 from jobs.workplace import Workplace, workplace
+from store import projects
 from store.tables import Project
 
 POLL_SECONDS = 0.5
@@ -119,12 +120,15 @@ class Demo:
         return project
 
     def _connect(self, place: Workplace, studio: LabelStudio, studio_id: int) -> Project:
-        from jobs.connect import Options, connect  # brings torch, which would hold up the first lines
-
         wanted = self._options.k
         with self._steps.step("Connected") as step:
-            options = Options(k=wanted, seed_size=max(wanted, 2))
-            project = connect(place, studio.url, studio.token, studio_id, options, step.say).project
+            with place.store.read() as session:
+                project = projects.by_address(session, studio.url, studio_id)
+            if project is None or not project.connected:
+                from jobs.connect import Options, connect  # brings torch, which a later start can do without
+
+                options = Options(k=wanted, seed_size=max(wanted, 2))
+                project = connect(place, studio.url, studio.token, studio_id, options, step.say).project
             step.result = f"{project.k} labels a round"
             if project.k != wanted:
                 step.result += f", as when it was first connected (not {wanted})"

@@ -99,6 +99,7 @@ def upgrade() -> None:
         sa.Column("probability", sa.Double(), nullable=False),
         sa.Column("weight", sa.Double(), nullable=False),
         sa.Column("inclusion", sa.Double(), nullable=False),
+        sa.Column("predicted", sa.String(), nullable=True),
         sa.ForeignKeyConstraint(["round_id"], ["round.id"], ondelete="CASCADE"),
         sa.ForeignKeyConstraint(
             ["task_id"],
