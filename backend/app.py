@@ -9,7 +9,7 @@ from werkzeug.exceptions import HTTPException
 
 from backend.access import AccessDenied
 from backend.contract import contract
-from backend.predictor import Predictors
+from backend.predictors import Predictors
 from jobs.settings import Settings
 from jobs.workplace import Workplace
 from store.database import open_store

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Blueprint, current_app, request
 
 from backend.access import calling_project
-from backend.predictor import Predictors
+from backend.predictors import Predictors
 from jobs import intake
 from jobs.versions import UNTRAINED
 from jobs.workplace import Workplace

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +9,8 @@ from label_studio_ml.model import LabelStudioMLBase
 
 from jobs.images import ImageSource
 from jobs.intake import classes_of
-from jobs.versions import UNTRAINED, folder
+from jobs.versions import UNTRAINED
 from jobs.workplace import Workplace
-from models import checkpoint
 from models.classifier import Classifier
 from store.tables import Project
 
@@ -41,30 +39,3 @@ class IWeS(LabelStudioMLBase):  # type: ignore[misc]
             answers[place]["result"] = self._labels.result_of(self._classifier.classes[best])
             answers[place]["score"] = float(row[best])
         return answers
-
-
-class Predictors:
-    """The current predictor of each project, kept warm. A new version is loaded beside the old one, which goes on
-    answering until the new one is ready."""
-
-    def __init__(self, place: Workplace) -> None:
-        self._place = place
-        self._kept: dict[int, IWeS] = {}
-        self._loading = threading.Lock()
-
-    def of(self, project: Project, version: str) -> IWeS:
-        kept = self._kept.get(project.id)
-        if kept is not None and kept.model_version == version:
-            return kept
-        if not self._loading.acquire(blocking=kept is None) and kept is not None:
-            return kept  # somebody else is loading the new version
-        try:
-            kept = self._kept.get(project.id)
-            if kept is None or kept.model_version != version:
-                classifier = (
-                    None if version == UNTRAINED else checkpoint.load(folder(self._place.settings, project, version))
-                )
-                kept = self._kept[project.id] = IWeS(self._place, project, classifier)
-            return kept
-        finally:
-            self._loading.release()

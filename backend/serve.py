@@ -7,6 +7,7 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
+from backend.app import create_app
 from jobs.settings import Settings
 
 WORKERS = 2
@@ -37,15 +38,10 @@ class Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         """Called in each worker after the fork, so that no connection is shared between processes."""
-        from backend.app import create_app
-
-        return create_app(self._settings)
+        app = create_app(self._settings)
+        app.extensions["predictors"].warm_up()
+        return app
 
 
 def serve(settings: Settings) -> None:
-    import torch
-
-    import backend.app  # noqa: F401 - imported once, before the fork: the workers share its memory
-
-    torch.set_num_threads(1)  # predictions must leave the processor to the webhooks
     Server(settings).run()

@@ -9,7 +9,6 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from jobs.accuracy import Accuracy
 from jobs.status import ProjectStatus, QueueStatus, RoundStatus
 from store.tables import RoundState, now
 
@@ -61,22 +60,13 @@ def _rounds_table(rounds: Sequence[RoundStatus]) -> Table:
             str(round_.number),
             MEANING[round_.state],
             round_.model_version or "chance",
-            _percent(round_.accuracy),
+            str(round_.accuracy or ""),
             str(round_.drawn),
             f"{round_.labels} of {round_.wanted}",
             str(round_.skipped),
             f"{model.version} on {model.examples} labels" if model else "",
         )
     return table
-
-
-def _percent(accuracy: Accuracy | None) -> str:
-    """The estimate with its 95 % interval, and how many of the batch it does not speak for."""
-    if accuracy is None:
-        return ""
-    estimate = accuracy.estimate
-    missing = f", {accuracy.missing} missing" if accuracy.missing else ""
-    return f"{estimate.value:.0%} ({estimate.low:.0%}–{estimate.high:.0%}{missing})"
 
 
 def _show_queue(console: Console, queue: QueueStatus) -> None:

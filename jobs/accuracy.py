@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +23,23 @@ class Accuracy:
     missing: int
     """Tasks of the batch without a label: skipped, deleted, or still to come. The estimate speaks for the others."""
 
+    def __str__(self) -> str:
+        estimate = self.estimate
+        missing = f", {self.missing} labels missing" if self.missing else ""
+        return f"{estimate.value:.0%} ({estimate.low:.0%}–{estimate.high:.0%}{missing})"
 
-def of_round(session: Session, project: Project, round_: Round) -> Accuracy | None:
-    """None for the seed round, which no model drew, and until its first label is in."""
-    if round_.model_version is None:
-        return None
+
+def of_rounds(session: Session, project: Project, rounds: Sequence[Round]) -> dict[int, Accuracy]:
+    """By the number of the round; without the seed round, which no model drew, and those that have no label yet."""
     classes = {example.task_id: example.class_name for example in examples.of_project(session, project)}
+    found = {round_.number: _of_round(round_, classes) for round_ in rounds}
+    return {number: accuracy for number, accuracy in found.items() if accuracy is not None}
+
+
+def _of_round(round_: Round, classes: Mapping[int, str]) -> Accuracy | None:
     batch = [draw for draw in round_.draws if not draw.reserve and draw.predicted is not None]
     answered = [draw for draw in batch if draw.task_id in classes]
-    if not answered:
+    if round_.model_version is None or not answered:
         return None
     estimate = iwes.estimate_mean(
         np.array([draw.predicted == classes[draw.task_id] for draw in answered], float),

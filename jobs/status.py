@@ -13,8 +13,8 @@ from rq.job import Job
 from rq.registry import FailedJobRegistry, ScheduledJobRegistry, StartedJobRegistry
 from sqlalchemy.orm import Session
 
-from jobs import accuracy, queues
-from jobs.accuracy import Accuracy
+from jobs import queues
+from jobs.accuracy import Accuracy, of_rounds
 from jobs.queues import GPU, STUDIO
 from jobs.workplace import Workplace
 from store import labels, pool, projects, rounds
@@ -86,7 +86,9 @@ def project_status(session: Session, project: Project) -> ProjectStatus:
         model.round_number: ModelStatus(model.version, model.examples, model.metrics)
         for model in rounds.models(session, project)
     }
-    all_rounds = [_round_status(session, project, r, models.get(r.number)) for r in rounds.all_of(session, project)]
+    every = rounds.all_of(session, project)
+    accuracies = of_rounds(session, project, every)
+    all_rounds = [_round_status(session, r, models.get(r.number), accuracies.get(r.number)) for r in every]
     last = all_rounds[-1] if all_rounds else None
     waiting = last is not None and last.state == RoundState.OPEN
     return ProjectStatus(
@@ -131,7 +133,7 @@ def queue_status(redis: Redis) -> QueueStatus:
         return QueueStatus(reachable=False, workers=0, waiting={}, jobs=[])
 
 
-def _round_status(session: Session, project: Project, round_: Round, model: ModelStatus | None) -> RoundStatus:
+def _round_status(session: Session, round_: Round, model: ModelStatus | None, accuracy: Accuracy | None) -> RoundStatus:
     progress = rounds.progress(session, round_)
     return RoundStatus(
         number=round_.number,
@@ -143,7 +145,7 @@ def _round_status(session: Session, project: Project, round_: Round, model: Mode
         skipped=progress.skipped,
         model_version=round_.model_version,
         model=model,
-        accuracy=accuracy.of_round(session, project, round_),
+        accuracy=accuracy,
         drawn_at=round_.drawn_at,
         opened_at=round_.opened_at,
         closed_at=round_.closed_at,

@@ -9,13 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from backend.embedded.label_studio import LabelStudio
 from jobs.settings import Settings
 from jobs.workplace import Workplace
 from store import labels, pool, rounds
 from store.database import Store, open_store
 from store.tables import Draw, Project, Round, Task
+from tests.live import label_studio
 
 DIGITS = [str(digit) for digit in range(10)]
+
+
+@pytest.fixture(scope="session")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelStudio]:
+    """One real Label Studio for all tests that need one; each makes projects of its own in it."""
+    with label_studio(tmp_path_factory.mktemp("label-studio")) as server:
+        yield server
 
 
 @pytest.fixture

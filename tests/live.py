@@ -19,7 +19,7 @@ from backend.demo.annotator import Annotator
 from backend.demo.label_config import label_config
 from backend.demo.members import token_session
 from backend.embedded.label_studio import LabelStudio, await_label_studio, start_label_studio
-from backend.embedded.ports import first_free
+from backend.embedded.ports import any_free
 from backend.embedded.process import Stack
 from backend.embedded.studio_template import copy_template, migrated_template
 from jobs.workplace import Workplace
@@ -44,7 +44,7 @@ def label_studio(folder: Path, **environment: str) -> Iterator[LabelStudio]:
     server = WithEnvironment(
         executable=EXECUTABLE,
         data=folder / "data",
-        port=first_free(20080),
+        port=any_free(),
         files_root=folder / "files",
         email="owner@example.com",
         password="owner-password-1",

@@ -125,7 +125,7 @@ class Demo:
             with place.store.read() as session:
                 project = projects.by_address(session, studio.url, studio_id)
             if project is None or not project.connected:
-                from jobs.connect import Options, connect  # brings torch, which a later start can do without
+                from jobs.connect import Options, connect
 
                 options = Options(k=wanted, seed_size=max(wanted, 2))
                 project = connect(place, studio.url, studio.token, studio_id, options, step.say).project
@@ -148,10 +148,11 @@ class Demo:
         return Panel("\n".join(lines), title="The demo runs", expand=False)
 
     def _follow(self, stack: Stack, place: Workplace, project: Project) -> None:
+        look = partial(watch.look, place, project.id, {})
         with Screen(self._console, table=False) as screen:
             while True:
                 stack.check()
-                screen.show(watch.look(place, project.id), {})
+                screen.show(look(), {})
                 time.sleep(POLL_SECONDS)
 
     def _follow_annotator(
@@ -165,4 +166,4 @@ class Demo:
         annotator.ready = lambda: bool(watch.queued(place, project.id) - set(annotator.given))
         run = AutoRun(place, project, annotator, HeldOut(pictures).accuracy)
         with Screen(self._console, table=True) as screen:
-            run.follow(self._options.rounds, partial(watch.look, place, project.id), screen, stack.check)
+            run.follow(self._options.rounds, partial(watch.look, place, project.id, {}), screen, stack.check)

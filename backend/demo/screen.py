@@ -18,7 +18,7 @@ from store.tables import RoundState
 LINE_SECONDS = 5.0
 """Where lines cannot be replaced, the count of labels is printed no more often than this."""
 
-COLUMNS = ("round", "labels", "accuracy", "mean weight", "train", "draw", "publish")
+COLUMNS = ("round", "labels", "accuracy", "estimated", "mean weight", "train", "draw", "publish")
 
 
 class Screen:
@@ -71,6 +71,8 @@ def events(before: Situation | None, now: Situation) -> list[str]:
         return []
     known = {round_.number for round_ in before.finished}
     lines = [_trained(round_) for round_ in now.finished if round_.number not in known]
+    judged = {round_.number for round_ in before.finished if round_.estimate}
+    lines += [_judged(round_) for round_ in now.finished if round_.estimate and round_.number not in judged]
     if (now.number, now.state) != (before.number, before.state):
         if now.state == RoundState.CLOSED:
             lines.append(f"Round {now.number} is complete with {now.labels} labels: a model trains on them")
@@ -99,7 +101,11 @@ def sentence(now: Situation) -> str:
 
 
 def rounds_table(finished: tuple[FinishedRound, ...], accuracies: Mapping[int, float]) -> Table:
-    table = Table(title="Rounds (0 is the seed; accuracy on held-out images)", title_justify="left")
+    table = Table(
+        title="Rounds (0 is the seed). Accuracy: on held-out images, which a real project does not have.\n"
+        "Estimated: from the labels the model asked for next, with the 95 % interval; costs no extra label.",
+        title_justify="left",
+    )
     for name in COLUMNS:
         table.add_column(name, justify="right")
     for round_ in finished:
@@ -113,6 +119,7 @@ def _named(round_: FinishedRound, accuracies: Mapping[int, float]) -> list[tuple
         str(round_.number),
         str(round_.labels),
         f"{accuracy:.1%}" if accuracy is not None else "-",
+        str(round_.estimate or "-"),
         f"{round_.mean_weight:.2f}",
         *(
             f"{seconds:.1f} s" if seconds is not None else "-"
@@ -126,6 +133,11 @@ def _newly_surfaced(before: Situation | None, now: Situation) -> list[FinishedRo
     """Rounds whose successor has just been published, so that all their figures are known."""
     shown = {round_.number for round_ in before.finished if round_.publish_seconds is not None} if before else set()
     return [one for one in now.finished if one.publish_seconds is not None and one.number not in shown]
+
+
+def _judged(round_: FinishedRound) -> str:
+    said = f"{round_.model_version} is right on {round_.estimate} of what is still unlabelled"
+    return f"By the labels it asked for, {said}"
 
 
 def _trained(round_: FinishedRound) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from redis.exceptions import RedisError
@@ -12,6 +12,7 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
 from jobs import queues
+from jobs.accuracy import Accuracy, of_rounds
 from jobs.loop import due
 from jobs.workplace import Workplace
 from store import projects, rounds
@@ -30,6 +31,8 @@ class FinishedRound:
     train_seconds: float | None
     draw_seconds: float | None
     publish_seconds: float | None
+    estimate: Accuracy | None = None
+    """What the labels of the round it drew say of its model; None until they are in."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,17 @@ class Situation:
         return self.state == RoundState.TRAINED and self.due is None
 
 
-def look(place: Workplace, project_id: int) -> Situation:
+def look(place: Workplace, project_id: int, estimates: dict[int, Accuracy]) -> Situation:
+    """`estimates` keeps, between two looks, what each closed round's labels said of the model that drew it."""
     with place.store.read() as session:
         project = projects.by_id(session, project_id)
         every = rounds.all_of(session, project)
         last = every[-1] if every else None
         work = due(session, project)
         counts = rounds.progress(session, last) if last else None
-        finished = _finished(session, project, every)
+        new = [one for one in every if one.closed_at and one.model_version and one.number not in estimates]
+        estimates |= of_rounds(session, project, new) if new else {}
+        finished = _finished(session, project, every, estimates)
     job = _job(place, work.id) if work else JobSeen()
     return Situation(
         number=last.number if last else 0,
@@ -91,12 +97,17 @@ def queued(place: Workplace, project_id: int) -> set[int]:
         return set(session.scalars(asked.where(~answered, ~Task.gone)))
 
 
-def _finished(session: Session, project: Project, every: Sequence[Round]) -> tuple[FinishedRound, ...]:
+def _finished(
+    session: Session, project: Project, every: Sequence[Round], estimates: Mapping[int, Accuracy]
+) -> tuple[FinishedRound, ...]:
     models = {model.round_number: model for model in rounds.models(session, project)}
     weights = _mean_weights(session, project)
     following: list[Round | None] = [*every[1:], None]
     return tuple(
-        _finished_round(round_, after, models.get(round_.number), weights.get(round_.number, 1.0))
+        replace(
+            _finished_round(round_, after, models.get(round_.number), weights.get(round_.number, 1.0)),
+            estimate=estimates.get(round_.number + 1),
+        )
         for round_, after in zip(every, following, strict=True)
         if round_.state == RoundState.TRAINED
     )

@@ -9,6 +9,8 @@ from rich.console import Console
 
 from backend.demo.screen import Screen, events, rounds_table, sentence
 from backend.demo.watch import FinishedRound, Situation
+from iwes import estimate_mean
+from jobs.accuracy import Accuracy
 from store.tables import RoundState
 
 OPEN = Situation(
@@ -59,7 +61,16 @@ def test_table_shows_what_is_known_of_each_round() -> None:
     out = StringIO()
     Console(file=out, width=100).print(rounds_table((SEED,), {0: 0.873}))
     row = next(line for line in out.getvalue().splitlines() if "87.3%" in line)
-    assert [cell.strip() for cell in row.strip("│").split("│")] == ["0", "50", "87.3%", "1.00", "4.2 s", "1.0 s", "-"]
+    assert [cell.strip() for cell in row.strip("│").split("│")] == [
+        "0",
+        "50",
+        "87.3%",
+        "-",
+        "1.00",
+        "4.2 s",
+        "1.0 s",
+        "-",
+    ]
 
 
 def test_where_lines_cannot_be_replaced_each_round_is_a_line() -> None:
@@ -68,4 +79,14 @@ def test_where_lines_cannot_be_replaced_each_round_is_a_line() -> None:
     with Screen(Console(file=out, width=200), table=True) as screen:
         screen.show(OPEN, {})
         screen.show(replace(OPEN, number=1, finished=(surfaced,)), {0: 0.873})
-    assert "round 0  labels 50  accuracy 87.3%  mean weight 1.00  train 4.2 s" in out.getvalue()
+    assert "round 0  labels 50  accuracy 87.3%  estimated -  mean weight 1.00  train 4.2 s" in out.getvalue()
+
+
+def test_what_the_labels_say_of_a_model_is_told_once() -> None:
+    accuracy = Accuracy("iwes-model-0", estimate_mean([1.0] * 45 + [0.0] * 5, [0.5] * 50), answered=50, missing=2)
+    before = replace(OPEN, number=1, finished=(SEED,))
+    after = replace(before, state=RoundState.CLOSED, finished=(replace(SEED, estimate=accuracy),))
+    (line, _closed) = events(before, after)
+    assert line.startswith("By the labels it asked for, iwes-model-0 is right on 90% (")
+    assert "2 labels missing" in line
+    assert not any("By the labels" in line for line in events(after, after))

@@ -8,20 +8,14 @@ from pathlib import Path
 import pytest
 
 from backend.embedded.label_studio import LabelStudio
-from backend.embedded.ports import first_free
+from backend.embedded.ports import any_free
 from backend.embedded.process import Stack
 from backend.up import start_backend
 from jobs.settings import Settings
 from jobs.workplace import Workplace, workplace
-from tests.live import Pool, label_studio, make_pool, write_digits
+from tests.live import Pool, make_pool, write_digits
 
 POOL_SIZE = 160
-
-
-@pytest.fixture(scope="session")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelStudio]:
-    with label_studio(tmp_path_factory.mktemp("label-studio")) as server:
-        yield server
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +26,7 @@ def truth(studio: LabelStudio) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def backend_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     home: Path = tmp_path_factory.mktemp("backend")
-    return Settings.from_env({"IWES_HOME": str(home), "IWES_PORT": str(first_free(21090))})
+    return Settings.from_env({"IWES_HOME": str(home), "IWES_PORT": str(any_free())})
 
 
 @pytest.fixture(scope="session")

@@ -63,7 +63,7 @@ def finished(live: Workplace, studio: object, truth: dict[str, str]) -> tuple[Po
 
     pool = make_pool(studio, truth)  # type: ignore[arg-type]
     project = connected(live, pool, k=10, seed_size=10, reserve=2.0, rng_seed=5).project
-    second = sign_up(pool.studio.url, pool.session, "second@example.com", "second-password-1")
+    second = sign_up(pool.studio.url, pool.session, "colleague@example.com", "colleague-password-1")
     people = [pool.annotator(delay=0.5), pool.annotator(second, delay=0.5)]
     stop = threading.Event()
     threads = [person.run_in_thread(stop) for person in people]

@@ -1,0 +1,57 @@
+"""The current predictor of each project, kept warm in the web server."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from jobs.versions import UNTRAINED, folder
+from jobs.workplace import Workplace
+from store.tables import Project
+
+if TYPE_CHECKING:
+    from backend.predictor import IWeS
+
+
+class Predictors:
+    """A new version is loaded beside the old one, which goes on answering until the new one is ready. torch comes in
+    with the first predictor, so that a web server that only takes labels in is up at once."""
+
+    def __init__(self, place: Workplace) -> None:
+        self._place = place
+        self._kept: dict[int, IWeS] = {}
+        self._loading = threading.Lock()
+
+    def warm_up(self) -> None:
+        """Imports torch in the background, so that the first prediction does not have to wait for it."""
+        threading.Thread(target=_import_torch, name="warm-up", daemon=True).start()
+
+    def of(self, project: Project, version: str) -> IWeS:
+        kept = self._kept.get(project.id)
+        if kept is not None and kept.model_version == version:
+            return kept
+        if not self._loading.acquire(blocking=kept is None) and kept is not None:
+            return kept  # somebody else is loading the new version
+        try:
+            kept = self._kept.get(project.id)
+            if kept is None or kept.model_version != version:
+                kept = self._kept[project.id] = self._load(project, version)
+            return kept
+        finally:
+            self._loading.release()
+
+    def _load(self, project: Project, version: str) -> IWeS:
+        _import_torch()
+        from backend.predictor import IWeS
+        from models import checkpoint
+
+        known = None if version == UNTRAINED else checkpoint.load(folder(self._place.settings, project, version))
+        return IWeS(self._place, project, known)
+
+
+def _import_torch() -> None:
+    import torch
+
+    import backend.predictor  # noqa: F401 - for its import alone
+
+    torch.set_num_threads(1)  # predictions must leave the processor to the webhooks
