@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import iwes
-from jobs.loop import advance
-from jobs.workplace import Workplace, workplace
+from jobs import step
+from jobs.workplace import Workplace
 from store import pool, projects, rounds
 from store.tables import Draw, Project, Round
 
@@ -24,9 +24,7 @@ SCORING_BATCH = 256
 
 def draw(project_id: int, number: int) -> None:
     """The job. The round's number exists once in the store, so a second run finds it there and adds nothing."""
-    with workplace() as place:
-        draw_round(place, project_id, number)
-        advance(place, project_id)
+    step.run(draw_round, project_id, number)
 
 
 def draw_round(place: Workplace, project_id: int, number: int) -> None:

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.loop import advance
-from jobs.workplace import Workplace, workplace
+from jobs import step
+from jobs.workplace import Workplace
 from store import pool, projects, rounds
 from store.tables import Draw, Project, RoundState
 from studio import queue
@@ -36,9 +36,7 @@ class Surfaced:
 
 def publish(project_id: int, number: int) -> None:
     """The job. Killed between any two calls it can run again: each of them is repeated without effect."""
-    with workplace() as place:
-        publish_round(place, project_id, number)
-        advance(place, project_id)
+    step.run(publish_round, project_id, number)
 
 
 def publish_round(
@@ -64,6 +62,7 @@ def surface(
         round_ = rounds.by_number(session, project, number)
         tasks = [_surfaced(draw, number) for draw in round_.draws if not draw.task.gone]
         name = round_.queue
+        previous = rounds.by_number(session, project, number - 1).queue if number else None
     studio = place.studio(project)
     missing = _write_weights(studio, tasks, on_progress)
     if missing:
@@ -73,7 +72,7 @@ def surface(
     there = [task.studio_id for task in tasks if task.studio_id not in missing]
     if there:
         queue.upload(studio, name, there)
-        queue.serve(studio, name)
+        queue.serve(studio, name, previous=previous)
     log.info("project %s round %s: %s tasks surfaced", project.id, number, len(there))
 
 

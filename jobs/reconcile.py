@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
+from jobs import step
 from jobs.intake import record_annotations
-from jobs.loop import advance
 from jobs.publish import surface
-from jobs.workplace import Workplace, workplace
+from jobs.workplace import Workplace
 from store import labels, pool, projects, rounds
-from store.tables import Project, Round, RoundState, now
+from store.tables import Project, RoundState, now
 from studio import connection, queue
 from studio.projects import StudioProject
 
@@ -20,10 +20,7 @@ log = logging.getLogger(__name__)
 
 def reconcile(project_id: int) -> dict[str, int]:
     """The job. Returns what was repaired, by kind; a second run right after it repairs nothing."""
-    with workplace() as place:
-        repaired = reconcile_project(place, project_id)
-        advance(place, project_id)
-        return repaired
+    return step.run(reconcile_project, project_id)
 
 
 def reconcile_project(place: Workplace, project_id: int) -> dict[str, int]:
@@ -102,10 +99,11 @@ def _restore_webhook(place: Workplace, project: Project, studio: StudioProject) 
 
 
 def _restore_queue(place: Workplace, project: Project, studio: StudioProject) -> Counter[str]:
-    """Annotators must be on the newest published round's queue, whatever was changed by hand."""
+    """Annotators must be on the newest round's queue, whatever was changed by hand. A round that is being published
+    at this moment is left to its own job: until that says it is done, either queue may be the right one."""
     with place.store.read() as session:
-        current = _served(rounds.all_of(session, project))
-    if current is None:
+        current = rounds.latest(session, project)
+    if current is None or current.state == RoundState.DRAWN:
         return Counter()
     settings = studio.settings()
     served = settings.model_version == current.queue and settings.sampling == "Uncertainty sampling"
@@ -113,8 +111,3 @@ def _restore_queue(place: Workplace, project: Project, studio: StudioProject) ->
         return Counter()
     surface(place, project, current.number)
     return Counter({"queue restored": 1})
-
-
-def _served(of_project: Sequence[Round]) -> Round | None:
-    published = [round_ for round_ in of_project if round_.state != RoundState.DRAWN]
-    return published[-1] if published else None

@@ -161,6 +161,10 @@ def _job_status(redis: Redis, job_id: str, state: str) -> JobStatus:
 
 
 def _reason(job: Job) -> str | None:
+    """What the job itself said; a job that was killed could not, then RQ's last line tells."""
+    told = job.meta.get("reason")
+    if told:
+        return str(told)
     result = job.latest_result()
-    text = (result.exc_string if result else None) or job.exc_info
-    return text.strip().splitlines()[-1] if text else None
+    text = (result.exc_string if result else None) or ""
+    return text.strip().splitlines()[-1] if text.strip() else None

@@ -8,12 +8,10 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from rq import get_current_job
 
-from jobs import versions
+from jobs import step, versions
 from jobs.images import ImageSource
-from jobs.loop import advance
-from jobs.workplace import Workplace, workplace
+from jobs.workplace import Workplace
 from models import checkpoint, networks, training
 from models.classifier import Classifier
 from store import examples, pool, projects, rounds
@@ -28,9 +26,7 @@ TRIES = 3
 
 def train(project_id: int, number: int) -> None:
     """The job. Killed at any moment it can run again: a checkpoint is replaced whole, and the store is told last."""
-    with workplace() as place:
-        train_round(place, project_id, number)
-        advance(place, project_id)
+    step.run(train_round, project_id, number)
 
 
 def train_round(place: Workplace, project_id: int, number: int) -> None:
@@ -95,16 +91,16 @@ def _train_until_sound(
 
 
 def _report(progress: training.Progress) -> None:
-    job = get_current_job()
-    if job is not None:
-        job.meta["progress"] = {
+    step.note(
+        "progress",
+        {
             "epoch": progress.epoch,
             "of": progress.of,
             "loss": round(progress.loss, 4),
             "accuracy": round(progress.accuracy, 4),
             "seconds_left": round(progress.seconds_left, 1),
-        }
-        job.save_meta()  # type: ignore[no-untyped-call]
+        },
+    )
 
 
 def _digest(usable: Sequence[Example]) -> str:

@@ -36,12 +36,17 @@ def upload(project: StudioProject, name: str, task_ids: Sequence[int]) -> None:
         )
 
 
-def serve(project: StudioProject, name: str) -> None:
-    """Switches annotators to the queue, then removes the others; the one being served must never be removed,
-    or Label Studio would forget `model_version` and serve at random."""
+def serve(project: StudioProject, name: str, *, previous: str | None) -> None:
+    """Switches annotators to the queue, then removes older ones.
+
+    Two must stay. The one being served: without it Label Studio forgets `model_version` and serves at random. And the
+    previous one: the editor submits the id of the prediction its task was opened with, and Label Studio refuses the
+    submit (400, or 500 where the two cross) if that prediction is gone; annotators who had a task open during the
+    switch would lose their label.
+    """
     project.change(model_version=name, sampling="Uncertainty sampling")
     for other in versions(project):
-        if other.startswith(PREFIX) and other != name:
+        if other.startswith(PREFIX) and other not in (name, previous):
             delete(project, other)
 
 

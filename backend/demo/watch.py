@@ -160,7 +160,7 @@ def _job(place: Workplace, job_id: str) -> JobSeen:
 
 
 def _error(job: Job) -> str:
-    """The last line of the job's traceback."""
+    """What the job said of its last failure; of one that was killed, the last line RQ kept."""
     result = job.latest_result()
     lines = (result.exc_string or "").strip().splitlines() if result else []
-    return lines[-1] if lines else ""
+    return str(job.meta.get("reason") or (lines[-1] if lines else ""))

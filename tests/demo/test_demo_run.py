@@ -19,7 +19,7 @@ from PIL import Image
 from backend.demo.home import DemoRuns, Home
 from backend.demo.state import State
 from backend.embedded.ports import any_free
-from tests.demo.conftest import EXECUTABLE
+from tests.live import EXECUTABLE
 
 ROOT = Path(__file__).parents[2]
 SHADES = {"dark": 20, "light": 220}

@@ -12,12 +12,11 @@ from sqlalchemy import func, select
 
 from jobs import queues
 from jobs.connect import Options, connect
-from jobs.publish import publish_round
 from jobs.reconcile import reconcile_project
+from jobs.status import queue_status
 from jobs.workplace import Workplace
 from store import rounds
 from store.tables import Draw, Label, Project, Round, RoundState
-from studio.errors import QueueIncomplete
 from tests.live import Pool, Wire, drawn_tasks, drop_one_prediction, reached_through, stored
 
 pytestmark = pytest.mark.studio
@@ -63,14 +62,16 @@ def test_fewer_queue_entries_stored_than_sent_switch_nothing_and_are_sent_again(
     pool.annotator().run(threading.Event(), limit=6)
     await_(lambda: state(live, project) == (1, RoundState.DRAWN), "the draw")
     drawn = drawn_tasks(live, project, 1)
-    with pytest.raises(QueueIncomplete, match=f"stored {len(drawn) - 1} of {len(drawn)}"):
-        publish_round(live, project.id, 1)
+    job_id = f"project-{project.id}-round-1-publish"
+    await_(lambda: _status(live, job_id) == JobStatus.SCHEDULED, "publishing to fail")
+    (job,) = [job for job in queue_status(live.redis).jobs if job.id == job_id]
+    assert f"stored {len(drawn) - 1} of {len(drawn)} entries" in str(job.reason)
+    await_(lambda: "iwes-queue-1" not in versions(pool), "the incomplete queue to be removed")
     assert pool.settings()["model_version"] == "iwes-queue-0"
-    assert "iwes-queue-1" not in pool.call("GET", f"/api/projects/{pool.id}/model-versions/")
     wire.change = lambda method, path, body: body
     await_(lambda: state(live, project) == (1, RoundState.OPEN), "publishing to be tried again")
     assert pool.settings()["model_version"] == "iwes-queue-1"
-    assert pool.call("GET", f"/api/projects/{pool.id}/model-versions/")["iwes-queue-1"] == len(drawn)
+    assert versions(pool)["iwes-queue-1"] == len(drawn)
     assert drawn_tasks(live, project, 1) == drawn
 
 
@@ -104,6 +105,10 @@ def test_label_studio_down_during_publish_resumes_the_round_and_draws_nothing_tw
     person = pool.annotator()
     person.run(threading.Event(), limit=3)
     assert person.given == drawn[:3]
+
+
+def versions(pool: Pool) -> dict[str, int]:
+    return dict(pool.call("GET", f"/api/projects/{pool.id}/model-versions/"))
 
 
 def _status(live: Workplace, job_id: str) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 import requests
@@ -16,7 +17,7 @@ from backend.demo.members import sign_up
 from jobs.connect import Connected, Options, connect
 from jobs.workplace import Workplace
 from store import rounds
-from store.tables import Draw, Label, Model, Project, Round, RoundState
+from store.tables import Draw, Label, Model, Project, RoundState
 from tests.live import Pool, drawn_tasks
 
 pytestmark = pytest.mark.studio
@@ -43,15 +44,6 @@ def state(live: Workplace, project: Project) -> tuple[int, RoundState]:
         return last.number, last.state
 
 
-def ranks(live: Workplace, project: Project) -> dict[int, list[tuple[int, int]]]:
-    """Task → (round, rank) of each of its draws."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    with live.store.read() as session:
-        for draw in session.scalars(select(Draw).join(Round).where(Round.project_id == project.id)):
-            found.setdefault(draw.task.studio_id, []).append((draw.round.number, draw.rank))
-    return found
-
-
 def _labels(session: Session, project: Project) -> list[Label]:
     return list(session.scalars(select(Label).where(Label.project_id == project.id)))
 
@@ -73,8 +65,8 @@ def finished(live: Workplace, studio: object, truth: dict[str, str]) -> tuple[Po
     stop.set()
     for thread in threads:
         thread.join(30)
-    await_(lambda: state(live, project) == (ROUNDS + 1, RoundState.OPEN), "the last queue")
     assert [person.failure for person in people] == [None, None]
+    await_(lambda: state(live, project) == (ROUNDS + 1, RoundState.OPEN), "the last queue")
     return pool, project, people
 
 
@@ -82,17 +74,21 @@ def test_both_annotators_get_exactly_the_drawn_tasks_in_order(
     live: Workplace, finished: tuple[Pool, Project, list[Annotator]]
 ) -> None:
     _pool, project, people = finished
-    asked = ranks(live, project)
-    for person in people:
-        assert all(task in asked for task in person.given), "a task nobody drew was served"
-        places = [asked[task][0] for task in person.given if len(asked[task]) == 1]
-        assert places == sorted(places)
     with live.store.read() as session:
-        for round_ in rounds.all_of(session, project)[: ROUNDS + 1]:
-            given = {t for person in people for t in person.given if asked[t][0][0] == round_.number}
-            served = sorted(rank for t in given for number, rank in asked[t] if number == round_.number)
-            assert served == list(range(len(served))), "tasks were passed over"
-            assert len(served) >= round_.wanted
+        labels = sorted(_labels(session, project), key=lambda label: label.created_at)
+        served = [(label.annotator, label.draw.round.number, label.draw.rank) for label in labels if label.draw]
+        wanted = {round_.number: round_.wanted for round_ in rounds.all_of(session, project)}
+        labelled = {label.task.studio_id for label in labels}
+    assert len(served) == len(labels), "a task nobody drew was served"
+    assert labelled == {task for person in people for task in person.given}
+    for number in range(ROUNDS + 1):
+        ranks = sorted({rank for _who, round_number, rank in served if round_number == number})
+        assert ranks == list(range(len(ranks))), "a task was passed over"
+        assert len(ranks) >= wanted[number]
+    assert len({who for who, _number, _rank in served}) == 2
+    for annotator in {who for who, _number, _rank in served}:
+        order = [(number, rank) for who, number, rank in served if who == annotator]
+        assert order == sorted(set(order)), "tasks came out of order"
 
 
 def test_every_label_belongs_to_exactly_one_draw(
@@ -215,6 +211,32 @@ def test_one_annotator_gets_a_published_round_in_its_order(live: Workplace, new_
     assert person.given[8:] == drawn_tasks(live, project, 1)[:4]
 
 
+def test_a_task_opened_before_the_queue_was_switched_can_still_be_submitted(
+    live: Workplace, new_pool: Callable[..., Pool]
+) -> None:
+    """The editor submits the id of the prediction a task was opened with; that prediction must outlive the switch."""
+    pool = new_pool(size=40)
+    project = connected(live, pool, k=6, seed_size=6).project
+    slow, quick = (
+        pool.annotator(sign_up(pool.studio.url, pool.session, "slow@example.com", "slow-password-1")),
+        pool.annotator(),
+    )
+    held = slow.next_task()
+    assert held is not None
+    assert held["predictions"][0]["model_version"] == "iwes-queue-0"
+    quick.run(threading.Event(), limit=6)
+    await_(lambda: state(live, project) == (1, RoundState.OPEN), "the next queue")
+    slow.submit(held, pool.class_of(held["data"]), datetime.now(UTC))
+    with live.store.read() as session:
+        (label,) = [label for label in _labels(session, project) if label.task.studio_id == held["id"]]
+        assert label.draw is not None
+        assert (label.draw.round.number, label.round_number) == (0, 1)
+    quick.run(threading.Event(), limit=6)
+    await_(lambda: state(live, project) == (2, RoundState.OPEN), "the queue after it")
+    queues = pool.call("GET", f"/api/projects/{pool.id}/model-versions/")
+    assert set(queues) == {"iwes-queue-1", "iwes-queue-2"}
+
+
 def test_start_training_in_label_studio_retrains_at_once(live: Workplace, new_pool: Callable[..., Pool]) -> None:
     pool = new_pool(size=40)
     done = connected(live, pool, k=20, seed_size=20)
@@ -239,7 +261,8 @@ def test_a_project_is_labelled_to_its_last_task_and_goes_on_when_tasks_are_added
     person = pool.annotator()
     stop = threading.Event()
     person.run_in_thread(stop)
-    await_(lambda: len(set(person.given)) == 14 and state(live, project)[1] == RoundState.TRAINED, "the pool's end")
+    await_(lambda: person.idle_seconds > 0 and len(set(person.given)) == 14, "the pool's end")
+    await_(lambda: state(live, project)[1] == RoundState.TRAINED, "the last training")
     stop.set()
     with live.store.read() as session:
         labels = list(session.scalars(select(Label).where(Label.project_id == project.id, ~Label.deleted)))

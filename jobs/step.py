@@ -1,0 +1,37 @@
+"""How every job runs: in a workplace of its own, telling why it failed, and ending with what is due next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from rq import get_current_job
+
+from jobs.loop import advance
+from jobs.workplace import Workplace, workplace
+
+Result = TypeVar("Result")
+
+
+def run(work: Callable[..., Result], project_id: int, *arguments: int) -> Result:
+    with workplace() as place:
+        result = _tell_failure(work, place, project_id, *arguments)
+        advance(place, project_id)
+        return result
+
+
+def _tell_failure(work: Callable[..., Result], place: Workplace, *arguments: int) -> Result:
+    """RQ forgets the error of a job that is to be retried; people want to know what it is waiting for."""
+    try:
+        return work(place, *arguments)
+    except Exception as error:
+        note("reason", f"{type(error).__name__}: {error}")
+        raise
+
+
+def note(name: str, value: object) -> None:
+    """Leaves a word in the running job for `iwes status`; outside of a job, nowhere."""
+    job = get_current_job()
+    if job is not None:
+        job.meta[name] = value
+        job.save_meta()  # type: ignore[no-untyped-call]
