@@ -19,7 +19,7 @@ unexport VIRTUAL_ENV
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint setup clean
+.PHONY: help demo test test-fast lint setup clean bench-speed bench-coverage
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
@@ -29,6 +29,8 @@ help:
 	@echo "make test        lint and all tests, those with a real Label Studio included"
 	@echo "make test-fast   the tests that need no Label Studio and take no more than seconds"
 	@echo "make lint        ruff, mypy and the import contract"
+	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text (FULL=1: all picks)"
+	@echo "make bench-coverage  how often the intervals hold what they promise"
 	@echo "make setup       install everything (the other commands do it by themselves)"
 	@echo "make clean       remove what was installed; demos are kept"
 
@@ -48,6 +50,12 @@ lint: $(OURS)
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+
+bench-speed: $(OURS)
+	@PATH="$(CURDIR)/.tools/bin:$$PATH" $(RUN) benchmarks/speed.py $(if $(FULL),--full)
+
+bench-coverage: $(OURS)
+	@$(RUN) benchmarks/coverage.py
 
 # The two environments are installed side by side, and Label Studio's database is migrated while torch installs.
 setup: $(UV)

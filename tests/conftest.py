@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from backend.embedded.label_studio import LabelStudio
 from jobs.settings import Settings
 from jobs.workplace import Workplace
 from store import labels, pool, rounds
 from store.database import Store, open_store
-from store.tables import Draw, Project, Round, Task
+from store.tables import Base, Draw, Project, Round, Task
 from tests.live import label_studio
 
 DIGITS = [str(digit) for digit in range(10)]
@@ -29,13 +31,19 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelStudio]:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings.from_env({"IWES_HOME": str(tmp_path / "home")})
+    """SQLite in the test's folder; or the database named by IWES_TEST_DATABASE_URL, emptied after each test."""
+    database = os.environ.get("IWES_TEST_DATABASE_URL", "")
+    return Settings.from_env({"IWES_HOME": str(tmp_path / "home"), "DATABASE_URL": database})
 
 
 @pytest.fixture
 def store(settings: Settings) -> Iterator[Store]:
     opened = open_store(settings.database_url)
     yield opened
+    if not opened.is_sqlite:
+        Base.metadata.drop_all(opened.engine)
+        with opened.engine.begin() as connection:
+            connection.execute(text("DROP TABLE alembic_version"))
     opened.close()
 
 

@@ -33,8 +33,8 @@ def test_six_processes_may_migrate_at_once(tmp_path: Path) -> None:
         assert session.scalar(text("SELECT count(*) FROM alembic_version")) == 1
 
 
-def test_sqlite_keeps_what_it_acknowledged_and_lets_readers_read(store: Store) -> None:
-    with store.read() as session:
+def test_sqlite_keeps_what_it_acknowledged_and_lets_readers_read(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path / 'store.db'}").read() as session:
         assert session.scalar(text("PRAGMA journal_mode")) == "wal"
         assert session.scalar(text("PRAGMA synchronous")) == 2
         assert session.scalar(text("PRAGMA foreign_keys")) == 1
