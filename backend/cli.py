@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.settings import Settings, SettingsError
@@ -98,7 +99,7 @@ def disconnect(url: str, studio_id: int) -> None:
     from jobs.connect import disconnect as disconnect_project
 
     with _opened() as place:
-        project = _connected(place, url, studio_id)
+        project = _connected(place, url, studio_id, or_half=True)
         disconnect_project(place, project)
     click.echo(f"project {studio_id} is disconnected; labels, draws and weights are kept")
 
@@ -137,10 +138,11 @@ def _opened(backend_url: str | None = None) -> Iterator[Workplace]:
         yield place
 
 
-def _connected(place: Workplace, url: str, studio_id: int) -> Project:
+def _connected(place: Workplace, url: str, studio_id: int, *, or_half: bool = False) -> Project:
+    """The connected project; with `or_half` also one whose connecting or disconnecting was cut off."""
     with place.store.read() as session:
         project = projects.by_address(session, tidy_url(url), studio_id)
-    if project is None or not project.connected:
+    if project is None or not (project.connected or (or_half and project.before)):
         raise UnknownProject(
             f"project {studio_id} of {tidy_url(url)} is not connected; `iwes status` lists those that are"
         )
@@ -149,13 +151,21 @@ def _connected(place: Workplace, url: str, studio_id: int) -> Project:
 
 def main() -> None:
     """Every mistake a person can make ends in one line and exit code 1."""
+    from backend.embedded.ports import PortBusy
     from backend.embedded.process import ProcessFailed
     from backend.embedded.redis import RedisUnavailable
 
+    ours = (StudioError, StoreError, UnknownProject, SettingsError, ProcessFailed, RedisUnavailable, PortBusy)
     try:
         cli()
-    except (StudioError, StoreError, UnknownProject, SettingsError, ProcessFailed, RedisUnavailable) as error:
+    except ours as error:
         click.echo(f"iwes: {error}", err=True)
+        sys.exit(1)
+    except RedisError as error:
+        click.echo(f"iwes: Redis does not answer ({error}); check REDIS_URL, or start one with `iwes up`", err=True)
+        sys.exit(1)
+    except OSError as error:
+        click.echo(f"iwes: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", err=True)
         sys.exit(1)
     except SQLAlchemyError as error:
         click.echo(f"iwes: the database cannot be used: {str(error).splitlines()[0]}; check DATABASE_URL", err=True)

@@ -58,7 +58,7 @@ def webhook() -> tuple[dict[str, Any], int]:
         raise BadMessage(f"the secret is project {project.studio_id}'s, but the event is about {event.project_id}")
     if event.action == "START_TRAINING":
         job = intake.start_training(_place(), project.id)
-        status = "training" if job else "no new labels to train on"
+        status = "on its way" if job else "no new labels to train on"
         return {"status": status, **({"job": job} if job else {})}, 200
     job = intake.take(_place(), project.id, event)
     return {"status": "ok", **({"job": job} if job else {})}, 200

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from jobs.status import ProjectStatus, QueueStatus, RoundStatus
@@ -31,13 +32,13 @@ def show(projects: Sequence[ProjectStatus], queue: QueueStatus, console: Console
 
 def _show_project(console: Console, project: ProjectStatus) -> None:
     state = "" if project.connected else "  [yellow](disconnected)[/]"
-    console.print(f"[bold]{project.title}[/]  {project.studio_url}/projects/{project.studio_id}/data{state}")
+    console.print(f"[bold]{escape(project.title)}[/]  {project.studio_url}/projects/{project.studio_id}/data{state}")
     console.print(f"  {project.tasks} tasks, {project.unlabelled} without a label")
     if project.labels_until_retrain is not None:
         console.print(f"  {project.labels_until_retrain} labels until the next training")
     console.print(f"  last reconcile: {_ago(project.reconciled_at)}")
     for problem, count in project.problems.items():
-        console.print(f"  [yellow]{count} ×[/] {problem}")
+        console.print(f"  [yellow]{count} ×[/] {escape(problem)}")
     if project.rounds:
         console.print(_rounds_table(project.rounds))
 

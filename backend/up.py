@@ -10,6 +10,7 @@ from types import FrameType
 
 import click
 import requests
+from redis import Redis
 
 from backend.embedded.ports import require_free
 from backend.embedded.process import Process, Stack
@@ -18,6 +19,7 @@ from jobs.queues import GPU, STUDIO
 from jobs.settings import Settings
 
 START_SECONDS = 90.0
+REDIS_SECONDS = 5.0
 
 
 def up(settings: Settings) -> None:
@@ -36,8 +38,11 @@ def up(settings: Settings) -> None:
 def start_backend(stack: Stack, settings: Settings) -> None:
     """Redis where none is given, the web server, and a worker for each queue, so that publishing never waits for a
     training; returns once the web server answers."""
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     if settings.redis_is_embedded:
         start_redis(stack, settings)
+    else:
+        Redis.from_url(settings.redis_url, socket_connect_timeout=REDIS_SECONDS).ping()
     require_free(settings.port, "the backend")
     env = {**os.environ, **settings.as_env()}
     web = stack.start(_child("serve", ["serve"], settings, env))

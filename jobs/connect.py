@@ -7,22 +7,25 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from urllib.parse import urlsplit
 
 import requests
 from sqlalchemy import delete
 
 from jobs import draw, publish, reconcile
+from jobs.images import ImageSource, NothingServed
 from jobs.workplace import Workplace
 from models import networks
 from store import pool, projects, rounds
 from store.tables import Draw, Label, Project, Round, RoundState, Task, now
 from studio import connection, queue
 from studio.client import Client
-from studio.errors import NotFound, StudioError
+from studio.errors import NotFound, Refused, StudioError
 from studio.labels import ImageClasses, read_config
 from studio.projects import ProjectSettings, StudioProject
 
 WEBHOOK_SECONDS = 10.0
+TRIED_IMAGES = 5
 
 
 class ConnectError(StudioError):
@@ -91,6 +94,7 @@ def connect(
         say("webhook and ML backend added; Label Studio's message arrived here")
         reconcile.sync_tasks(place, project, studio, lambda n: say(f"{n} tasks read"))
         labelled = reconcile.sync_labels(place, project, studio)["labels missed"]
+        _try_images(place, project, studio)
         _surface_first(place, project, say)
         with place.store.write() as session:
             project = projects.lock(session, project.id)
@@ -110,11 +114,18 @@ def disconnect(place: Workplace, project: Project) -> None:
     try:
         studio.settings()
     except NotFound:
-        return  # the project itself is gone, and everything in it
-    _detach(project, studio)
+        pass  # the project itself is gone, and everything in it
+    else:
+        _detach(project, studio)
+    with place.store.write() as session:
+        stored = projects.lock(session, project.id)
+        stored.before = {}  # until then `disconnect` can be called again
+        stored.secret = secrets.token_urlsafe(32)  # the old one opens nothing any more
 
 
 def _check_backend(url: str) -> None:
+    if urlsplit(url).hostname in ("0.0.0.0", "::"):  # noqa: S104 - refused, not bound
+        raise ConnectError(f"Label Studio cannot call {url}; set IWES_BACKEND_URL, or give --backend-url")
     try:
         answer = requests.get(f"{url}/health", timeout=5)
         alive = answer.status_code == 200 and answer.json().get("model_class") == "IWeS"
@@ -138,7 +149,11 @@ def _remember(
         "target": classes.target,
         "field": classes.field,
         "classes": list(classes.classes),
-        "before": {"sampling": before.sampling, "maximum_annotations": before.maximum_annotations},
+        "before": {
+            "sampling": before.sampling,
+            "maximum_annotations": before.maximum_annotations,
+            "model_version": before.model_version or "",
+        },
     }
     with place.store.write() as session:
         project = projects.by_address(session, url, before.id)
@@ -146,7 +161,9 @@ def _remember(
             project = Project(studio_url=url, studio_id=before.id)
             session.add(project)
         else:
-            values.pop("rng_seed")  # what was drawn before can still be replayed
+            values.pop("rng_seed")  # the draws of one project come from one seed
+            if project.before:
+                values.pop("before")  # a connect that was killed had changed the project already
         for name, value in values.items():
             setattr(project, name, value)
         session.flush()
@@ -157,16 +174,15 @@ def _attach(
     place: Workplace, project: Project, studio: StudioProject, before: ProjectSettings, undo: ExitStack
 ) -> None:
     undo.callback(_quietly, _detach, project, studio)
-    backend_id = connection.add_backend(studio, project.backend_url, project.secret)
-    webhook_id = connection.set_webhook(studio, project.backend_url, project.secret)
+    connection.remove_backends(studio, project.backend_url)  # a connect that was killed leaves one with an old secret
+    queue.clear(studio)
+    connection.add_backend(studio, project.backend_url, project.secret)
+    connection.set_webhook(studio, project.backend_url, project.secret)
     asked_at = time.monotonic()
     studio.change(sampling="Uncertainty sampling", maximum_annotations=1)  # this also fires PROJECT_UPDATED
     _await_webhook(place, project, asked_at + WEBHOOK_SECONDS)
-    tabs = connection.tabs(studio)
-    tab_id = int(tabs[0]["id"]) if tabs else connection.add_tab(studio)
-    with place.store.write() as session:
-        stored = projects.lock(session, project.id)
-        stored.backend_id, stored.webhook_id, stored.tab_id = backend_id, webhook_id, tab_id
+    if not connection.tabs(studio):
+        connection.add_tab(studio)
 
 
 def _await_webhook(place: Workplace, project: Project, deadline: float) -> None:
@@ -179,6 +195,23 @@ def _await_webhook(place: Workplace, project: Project, deadline: float) -> None:
         f"Label Studio took the webhook {project.backend_url}/webhook but its message never arrived here: "
         f"{connection.PRIVATE_ADDRESS_HELP}; and see that backend and `iwes connect` use the same DATABASE_URL"
     )
+
+
+def _try_images(place: Workplace, project: Project, studio: StudioProject) -> None:
+    """Finds out before anybody labels whether the images can be read at all."""
+    with place.store.write() as session:
+        stored = projects.lock(session, project.id)
+        pool.give_another_chance(session, stored)
+        some = [task.data for task in pool.by_id(session, pool.drawable(session, stored, at_least=1)[:TRIED_IMAGES])]
+    if not some:
+        return
+    size = networks.input_size(project.network)
+    try:
+        loaded = ImageSource(project, studio.client, place.settings.image_cache, size).load(some)
+    except NothingServed as error:
+        raise ConnectError(f"no image can be read: {error}") from error
+    if not len(loaded.good):
+        raise ConnectError(f"no image can be read; of the first {len(some)} tasks: {loaded.bad[0]}")
 
 
 def _surface_first(place: Workplace, project: Project, say: Say) -> None:
@@ -200,10 +233,11 @@ def _surface_first(place: Workplace, project: Project, say: Say) -> None:
 
 def _detach(project: Project, studio: StudioProject) -> None:
     """Ours to remove: the backend row, its webhook (Label Studio would leave it behind), the tab, and the queues."""
-    studio.change(model_version="", **project.before)
-    for name in queue.versions(studio):
-        if name.startswith(queue.PREFIX):
-            queue.delete(studio, name)
+    try:
+        studio.change(**project.before)
+    except Refused:
+        studio.change(**{**project.before, "model_version": ""})  # the version it had is no more
+    queue.clear(studio)
     connection.remove_backends(studio, project.backend_url)
     connection.remove_webhooks(studio, project.backend_url)
     connection.remove_tabs(studio)

@@ -37,6 +37,7 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
         wanted = project.k if model else project.seed_size
         task_ids = pool.drawable(session, project, at_least=wanted)
     if not task_ids:
+        _close_the_pool(place, project_id, number)
         return
     rng_seed = [project.rng_seed, number]
     predicted: Mapping[int, str] = {}
@@ -64,9 +65,22 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
             batch_size=drawn.batch_size,
             pool_size=len(task_ids),
             examined=drawn.examined,
+            cap=project.cap,
+            floor=project.floor,
+            reserve=project.reserve,
+            sharpness=project.sharpness,
         )
         rounds.add(session, project, round_, _rows(drawn, task_ids, predicted))
     log.info("project %s round %s: %s of %s tasks drawn", project_id, number, len(drawn.index), len(task_ids))
+
+
+def _close_the_pool(place: Workplace, project_id: int, number: int) -> None:
+    """The pool is used up. Labels that came during the last training are trained on too: the paper's last step."""
+    with place.store.write() as session:
+        project = projects.lock(session, project_id)
+        last = rounds.latest(session, project)
+        if last is not None and last.number < number and rounds.new_labels(session, project, number):
+            rounds.add_closing(session, project, number)
 
 
 def _draw_readable(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from models.images import BadImage, decode
 from store.tables import Project
 from studio.client import Client
-from studio.errors import Forbidden, NotFound, Refused
+from studio.errors import Forbidden, NotFound, Refused, StudioError
 from studio.files import FileTooLarge, ForeignFile, fetch
 
 FETCHERS = 4
@@ -32,6 +33,18 @@ class Loaded:
     """Place → why it could not be read."""
 
 
+class NothingServed(StudioError):
+    """Not one image of many can be fetched: a storage is away, and no image is to blame. Worth another try later."""
+
+
+@dataclass(frozen=True)
+class _Refused:
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
 class ImageSource:
     """The images of one project at one size."""
 
@@ -45,22 +58,27 @@ class ImageSource:
         """The images of the tasks with these data. A server that does not answer raises; a bad image does not."""
         with ThreadPoolExecutor(FETCHERS) as threads:
             found = list(threads.map(self._one, tasks))
-        good = [place for place, image in enumerate(found) if not isinstance(image, str)]
-        pixels = [image for image in found if not isinstance(image, str)]
+        refused = [image.reason for image in found if isinstance(image, _Refused)]
+        if len(refused) == len(tasks) > 1:
+            raise NothingServed(f"Label Studio serves none of {len(tasks)} images; the first: {refused[0]}")
+        good = [place for place, image in enumerate(found) if isinstance(image, np.ndarray)]
+        pixels = [image for image in found if isinstance(image, np.ndarray)]
         return Loaded(
             images=np.stack(pixels) if pixels else np.zeros((0, 3, self._size, self._size), np.uint8),
             good=np.array(good, np.int64),
-            bad={place: image for place, image in enumerate(found) if isinstance(image, str)},
+            bad={place: str(image) for place, image in enumerate(found) if not isinstance(image, np.ndarray)},
         )
 
-    def _one(self, data: Mapping[str, Any]) -> NDArray[np.uint8] | str:
+    def _one(self, data: Mapping[str, Any]) -> NDArray[np.uint8] | str | _Refused:
         address = data.get(self._field)
         if not isinstance(address, str) or not address:
             return f"the task's field {self._field!r} holds no address"
         try:
             return decode(self._bytes(address), size=self._size)
-        except (BadImage, ForeignFile, FileTooLarge, NotFound, Forbidden, Refused) as error:
+        except (BadImage, ForeignFile, FileTooLarge) as error:
             return str(error)
+        except (NotFound, Forbidden, Refused) as error:
+            return _Refused(str(error))
 
     def _bytes(self, address: str) -> bytes:
         kept = self._folder / hashlib.sha256(address.encode()).hexdigest()
@@ -69,7 +87,8 @@ class ImageSource:
         except FileNotFoundError:
             content = fetch(self._client, address)
         self._folder.mkdir(parents=True, exist_ok=True)
-        half = kept.with_suffix(f".{os.getpid()}")
-        half.write_bytes(content)
-        half.replace(kept)
+        descriptor, half = tempfile.mkstemp(dir=self._folder)  # threads and hosts fetch the same image at once
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(half).replace(kept)
         return content

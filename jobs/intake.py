@@ -36,17 +36,14 @@ def start_training(workplace: Workplace, project_id: int) -> str | None:
 
 
 def record_annotations(session: Session, project: Project, annotations: Iterable[Annotation]) -> int:
-    """Records annotations of mirrored tasks; returns how many were of tasks not mirrored (left to reconcile)."""
+    """Records annotations of mirrored tasks (others are left to reconcile); returns how many were new or changed."""
     annotations = list(annotations)
     tasks = pool.by_studio_id(session, project, {a.task_id for a in annotations})
-    unknown = 0
-    for annotation in annotations:
-        task = tasks.get(annotation.task_id)
-        if task is None:
-            unknown += 1
-        else:
-            labels.record(session, project, task, as_label(project, annotation))
-    return unknown
+    return sum(
+        labels.record(session, project, tasks[annotation.task_id], as_label(project, annotation))
+        for annotation in annotations
+        if annotation.task_id in tasks
+    )
 
 
 def as_label(project: Project, annotation: Annotation) -> labels.NewLabel:

@@ -21,18 +21,21 @@ log = logging.getLogger(__name__)
 
 
 def due(session: Session, project: Project) -> Work | None:
-    """The step that would move the project on; None while labels are awaited, or every task is labelled."""
+    """The step that would move the project on; None while labels are awaited, or every task is labelled
+    and every label trained on."""
     if not project.connected:
         return None
     last = rounds.latest(session, project)
     if last is None:
-        return _step("draw", project, 0)
+        return _step("draw", project, 0) if pool.any_drawable(session, project) else None
     if last.state == RoundState.DRAWN:
         return _step("publish", project, last.number)
     if last.state == RoundState.CLOSED:
         return _step("train", project, last.number)
-    if last.state == RoundState.TRAINED and pool.any_drawable(session, project):
-        return _step("draw", project, last.number + 1)
+    if last.state == RoundState.TRAINED:
+        following = last.number + 1
+        if pool.any_drawable(session, project) or rounds.new_labels(session, project, following):
+            return _step("draw", project, following)
     return None
 
 

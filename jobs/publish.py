@@ -68,7 +68,7 @@ def surface(
     if missing:
         log.warning("project %s: %s drawn tasks were deleted in Label Studio", project.id, len(missing))
         with place.store.write() as session:
-            pool.forget(session, project, missing)
+            pool.forget(session, projects.lock(session, project.id), missing)
     there = [task.studio_id for task in tasks if task.studio_id not in missing]
     if there:
         queue.upload(studio, name, there)

@@ -1,4 +1,4 @@
-"""The RQ queues, and the one way a job gets into them: under an id made of what it is for, so never twice."""
+"""The RQ queues, and the one way into them: under an id made of what a job is for, so that it waits there once."""
 
 from __future__ import annotations
 

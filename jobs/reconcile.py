@@ -7,18 +7,20 @@ from collections import Counter
 from collections.abc import Callable
 
 from jobs import step
-from jobs.intake import record_annotations
+from jobs.intake import classes_of, record_annotations
 from jobs.publish import surface
 from jobs.workplace import Workplace
 from store import labels, pool, projects, rounds
 from store.tables import Project, RoundState, now
 from studio import connection, queue
-from studio.projects import StudioProject
+from studio.errors import UnsupportedConfig
+from studio.labels import read_config
+from studio.projects import ProjectSettings, StudioProject
 
 log = logging.getLogger(__name__)
 
 
-def reconcile(project_id: int) -> dict[str, int]:
+def reconcile(project_id: int) -> dict[str, int] | None:
     """The job. Returns what was repaired, by kind; a second run right after it repairs nothing."""
     return step.run(reconcile_project, project_id)
 
@@ -29,8 +31,11 @@ def reconcile_project(place: Workplace, project_id: int) -> dict[str, int]:
     if not project.connected:
         return {}
     studio = place.studio(project)
-    repaired = sync_tasks(place, project, studio) + sync_labels(place, project, studio)
-    repaired += _restore_webhook(place, project, studio)
+    settings = studio.settings()
+    repaired = _refresh_classes(place, project, settings)
+    repaired += sync_tasks(place, project, studio)
+    repaired += sync_labels(place, project, studio, read_again=bool(repaired))
+    repaired += _restore_connection(project, studio, settings)
     repaired += _restore_queue(place, project, studio)
     with place.store.write() as session:
         project = projects.lock(session, project_id)
@@ -53,49 +58,74 @@ def sync_tasks(
     new = 0
     for page in studio.tasks():
         with place.store.write() as session:
-            new += pool.mirror(session, project, {task.id: task.data for task in page})
+            new += pool.mirror(session, projects.lock(session, project.id), {task.id: task.data for task in page})
         seen |= {task.id for task in page}
         on_progress(len(seen))
     gone = known - seen
     if gone:
         gone -= {task.id for page in studio.tasks() for task in page}
         with place.store.write() as session:
-            pool.forget(session, project, gone)
+            pool.forget(session, projects.lock(session, project.id), gone)
     return Counter({"tasks added": new, "tasks deleted": len(gone)})
 
 
-def sync_labels(place: Workplace, project: Project, studio: StudioProject) -> Counter[str]:
-    """Records every annotation Label Studio holds, and takes back those it no longer holds."""
+def sync_labels(place: Workplace, project: Project, studio: StudioProject, *, read_again: bool = False) -> Counter[str]:
+    """Records every annotation Label Studio holds, and takes back those it no longer holds. `read_again` also those
+    that have not changed: under a new labelling config they may say something else."""
     with place.store.read() as session:
         known = labels.live_annotations(session, project)
     seen = set()
     changes: Counter[str] = Counter()
     for page in studio.annotations():
         found = [annotation for _task, annotations in page for annotation in annotations]
-        news = [a for a in found if a.id not in known or a.updated_at > known[a.id]]
+        news = [a for a in found if read_again or a.id not in known or a.updated_at > known[a.id]]
         seen |= {annotation.id for annotation in found}
-        changes["labels missed"] += sum(a.id not in known for a in news)
-        changes["labels changed"] += sum(a.id in known for a in news)
-        if news:
-            with place.store.write() as session:
-                record_annotations(session, projects.lock(session, project.id), news)
-    gone = set(known) - seen
+        with place.store.write() as session:
+            locked = projects.lock(session, project.id)
+            changes["labels missed"] += record_annotations(session, locked, (a for a in news if a.id not in known))
+            changes["labels changed"] += record_annotations(session, locked, (a for a in news if a.id in known))
+    # Asked one by one: a task whose data were written during a submit can lose count of its annotations, and then it
+    # is not listed as annotated although it is.
+    gone = {annotation_id for annotation_id in set(known) - seen if not studio.has_annotation(annotation_id)}
     if gone:
-        gone -= {a.id for page in studio.annotations() for _task, annotations in page for a in annotations}
         with place.store.write() as session:
             changes["labels deleted"] = labels.delete(session, projects.lock(session, project.id), gone)
     return changes
 
 
-def _restore_webhook(place: Workplace, project: Project, studio: StudioProject) -> Counter[str]:
+def _refresh_classes(place: Workplace, project: Project, settings: ProjectSettings) -> Counter[str]:
+    """Follows a labelling config that was edited; one that can no longer be learnt leaves the old classes in place."""
+    try:
+        found = read_config(settings.label_config)
+    except UnsupportedConfig as error:
+        log.warning("project %s: %s", project.id, error)
+        return Counter()
+    if found == classes_of(project):
+        return Counter()
+    with place.store.write() as session:
+        stored = projects.lock(session, project.id)
+        stored.control, stored.target, stored.field = found.control, found.target, found.field
+        stored.classes = list(found.classes)
+    project.control, project.target, project.field = found.control, found.target, found.field
+    project.classes = list(found.classes)
+    return Counter({"labelling config read again": 1})
+
+
+def _restore_connection(project: Project, studio: StudioProject, settings: ProjectSettings) -> Counter[str]:
+    """The ML backend, the webhook and the number of annotations a task, as connecting made them."""
+    repaired: Counter[str] = Counter()
+    if not any(str(row["url"]).rstrip("/") == project.backend_url for row in connection.backends(studio)):
+        connection.add_backend(studio, project.backend_url, project.secret)
+        repaired["ML backend restored"] = 1
     rows = connection.webhooks(studio, project.backend_url)
     header = {connection.SECRET_HEADER: project.secret}
-    if len(rows) == 1 and rows[0]["is_active"] and rows[0]["headers"] == header:
-        return Counter()
-    webhook_id = connection.set_webhook(studio, project.backend_url, project.secret)
-    with place.store.write() as session:
-        projects.lock(session, project.id).webhook_id = webhook_id
-    return Counter({"webhook restored": 1})
+    if len(rows) != 1 or not rows[0]["is_active"] or rows[0]["headers"] != header:
+        connection.set_webhook(studio, project.backend_url, project.secret)
+        repaired["webhook restored"] = 1
+    if settings.maximum_annotations != 1:
+        studio.change(maximum_annotations=1)
+        repaired["annotations per task restored"] = 1
+    return repaired
 
 
 def _restore_queue(place: Workplace, project: Project, studio: StudioProject) -> Counter[str]:
@@ -109,5 +139,9 @@ def _restore_queue(place: Workplace, project: Project, studio: StudioProject) ->
     served = settings.model_version == current.queue and settings.sampling == "Uncertainty sampling"
     if served and current.queue in queue.versions(studio):
         return Counter()
+    with place.store.read() as session:
+        newest = rounds.latest(session, project)
+    if newest is None or newest.number != current.number:
+        return Counter()  # published while we looked
     surface(place, project, current.number)
     return Counter({"queue restored": 1})

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+
 
 class SettingsError(ValueError):
     """A setting that cannot be used; the message names the variable and what it should hold."""
@@ -34,6 +36,8 @@ class Settings:
         host = env.get("IWES_HOST") or "127.0.0.1"
         port = _port(env.get("IWES_PORT") or "9090")
         redis_url = env.get("REDIS_URL") or ""
+        if redis_url and not redis_url.startswith(REDIS_SCHEMES):
+            raise SettingsError(f"REDIS_URL is {redis_url!r}; it begins with {', '.join(REDIS_SCHEMES)}")
         return cls(
             home=home,
             database_url=env.get("DATABASE_URL") or f"sqlite:///{home / 'store.db'}",

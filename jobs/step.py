@@ -9,12 +9,17 @@ from rq import get_current_job
 
 from jobs.loop import advance
 from jobs.workplace import Workplace, workplace
+from store import projects
 
 Result = TypeVar("Result")
 
 
-def run(work: Callable[..., Result], project_id: int, *arguments: int) -> Result:
+def run(work: Callable[..., Result], project_id: int, *arguments: int) -> Result | None:
+    """Does nothing for a project that was disconnected since the job was enqueued."""
     with workplace() as place:
+        with place.store.read() as session:
+            if not projects.by_id(session, project_id).connected:
+                return None
         result = _tell_failure(work, place, project_id, *arguments)
         advance(place, project_id)
         return result

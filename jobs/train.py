@@ -52,11 +52,16 @@ def train_round(place: Workplace, project_id: int, number: int) -> None:
         rounds.trained(session, project, rounds.by_number(session, project, number), model)
 
 
-def _fit(place: Workplace, project: Project, number: int, usable: Sequence[Example], images: np.ndarray) -> Model:
+def _fit(
+    place: Workplace, project: Project, number: int, usable: Sequence[Example], images: np.ndarray
+) -> Model | None:
     names = list(project.classes)
     labels = np.array([names.index(example.class_name) for example in usable], np.int64)
     weights = np.array([example.weight for example in usable], np.float32)
-    seed, trained = _train_until_sound(project, number, images, labels, weights)
+    sound = _train_until_sound(project, number, images, labels, weights)
+    if sound is None:
+        return None
+    seed, trained = sound
     classifier = Classifier(
         trained.network, classes=names, version=versions.version(number), network_name=project.network
     )
@@ -68,11 +73,12 @@ def _fit(place: Workplace, project: Project, number: int, usable: Sequence[Examp
 
 def _train_until_sound(
     project: Project, number: int, images: np.ndarray, labels: np.ndarray, weights: np.ndarray
-) -> tuple[int, training.Trained]:
+) -> tuple[int, training.Trained] | None:
+    """The first of several runs that does not diverge; None if all do, and the project keeps the model it has."""
     for attempt in range(TRIES):
         seed = int(np.random.SeedSequence([project.rng_seed, number, attempt]).generate_state(1)[0])
         try:
-            trained = training.train(
+            return seed, training.train(
                 images,
                 labels,
                 weights,
@@ -82,12 +88,9 @@ def _train_until_sound(
                 on_progress=_report,
             )
         except training.Diverged as error:
-            log.warning("project %s round %s: %s; trying other initial weights", project.id, number, error)
-            if attempt == TRIES - 1:
-                raise
-        else:
-            return seed, trained
-    raise AssertionError("unreachable")
+            log.warning("project %s round %s, run %s of %s: %s", project.id, number, attempt + 1, TRIES, error)
+    step.note("reason", f"all {TRIES} runs diverged; the last good model stays")
+    return None
 
 
 def _report(progress: training.Progress) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from jobs.settings import Settings
 from store.database import Store, open_store
@@ -15,7 +17,7 @@ from store.tables import Project
 from studio.client import Client
 from studio.projects import StudioProject
 
-REDIS_SECONDS = 1.0
+REDIS_SECONDS = 0.3
 """A webhook has one second in all, so a Redis that does not answer must be given up sooner than that."""
 
 
@@ -26,7 +28,12 @@ class Workplace:
 
     @cached_property
     def redis(self) -> Redis:
-        return Redis.from_url(self.settings.redis_url, socket_connect_timeout=REDIS_SECONDS)
+        return Redis.from_url(
+            self.settings.redis_url,
+            socket_connect_timeout=REDIS_SECONDS,
+            socket_timeout=REDIS_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+        )
 
     def studio(self, project: Project) -> StudioProject:
         return StudioProject(Client(project.studio_url, project.token), project.studio_id)

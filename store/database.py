@@ -10,8 +10,8 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import URL, Connection, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
@@ -29,19 +29,21 @@ class Store:
 
     def __init__(self, url: str) -> None:
         try:
-            parsed = make_url(url)
-        except ArgumentError as error:
-            raise StoreError("DATABASE_URL is not a database address; try sqlite:///file.db") from error
-        if parsed.get_backend_name() == "postgresql" and parsed.drivername == "postgresql":
-            parsed = parsed.set(drivername="postgresql+psycopg")
+            parsed = _with_driver(make_url(url))
+            parsed.get_dialect().import_dbapi()
+        except (ArgumentError, NoSuchModuleError) as error:
+            raise StoreError("DATABASE_URL is not an address of SQLite or PostgreSQL; try sqlite:///file.db") from error
+        except ImportError as error:
+            raise StoreError(f"DATABASE_URL needs a driver that is not installed: {error}") from error
+        quiet = {"hide_parameters": True}  # an error must not print the token or secret it was about
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         if self.is_sqlite:
-            _make_private_folder(parsed.database)
-            self.engine = create_engine(parsed, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
+            _make_private(parsed.database)
+            self.engine = create_engine(parsed, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS}, **quiet)
             event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
         else:
-            self.engine = create_engine(parsed, pool_pre_ping=True)
+            self.engine = create_engine(parsed, pool_pre_ping=True, **quiet)
 
     @contextmanager
     def write(self) -> Iterator[Session]:
@@ -70,16 +72,27 @@ class Store:
         self.engine.dispose()
 
 
+def _with_driver(url: URL) -> URL:
+    return url.set(drivername="postgresql+psycopg") if url.drivername in ("postgresql", "postgres") else url
+
+
 def open_store(url: str) -> Store:
     store = Store(url)
     store.migrate()
     return store
 
 
-def _make_private_folder(database: str | None) -> None:
-    """The store holds Label Studio's token, so its folder is for its owner alone."""
+def _make_private(database: str | None) -> None:
+    """The store holds Label Studio's token, so its file is for its owner alone, whoever made the folder."""
     if database and database != ":memory:":
-        Path(database).absolute().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = Path(database).absolute()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600)
+        except OSError as error:
+            raise StoreError(
+                f"the store cannot be kept at {path}: {error.strerror}; set IWES_HOME to a folder of yours"
+            ) from error
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

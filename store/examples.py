@@ -34,7 +34,7 @@ def of_project(session: Session, project: Project, *, up_to_round: int | None = 
         .where(Label.project_id == project.id, ~Label.deleted, Label.class_name.is_not(None), ~Task.gone)
     )
     if up_to_round is not None:
-        rows = rows.where(Label.round_number.is_(None) | (Label.round_number <= up_to_round))
+        rows = rows.where(Label.round_number <= up_to_round)
     labels = session.scalars(
         rows.options(joinedload(Label.task), joinedload(Label.draw)).order_by(Label.task_id, Label.id)
     ).all()

@@ -27,14 +27,16 @@ class NewLabel:
     problem: str | None = None
 
 
-def record(session: Session, project: Project, task: Task, new: NewLabel) -> Label:
-    """Stores an annotation, or what changed of it. The same one twice, or an older state of it, changes nothing.
+def record(session: Session, project: Project, task: Task, new: NewLabel) -> bool:
+    """Stores an annotation, or what changed of it, and tells whether anything did. The same one twice, or an older
+    state of it, changes nothing.
 
     Call with the project locked: which round a label counts for depends on whether that round is still open.
     """
     label = session.scalar(
         select(Label).where(Label.project_id == project.id, Label.annotation_id == new.annotation_id)
     )
+    said: tuple[object, ...] = ()
     if label is None:
         draw = _asking_draw(session, task)
         label = Label(
@@ -42,12 +44,14 @@ def record(session: Session, project: Project, task: Task, new: NewLabel) -> Lab
             annotation_id=new.annotation_id,
             task_id=task.id,
             draw_id=draw.id if draw else None,
-            round_number=rounds.collecting(session, project) if draw else None,
+            round_number=rounds.collecting(session, project),
             created_at=new.created_at,
         )
         session.add(label)
     elif new.updated_at < label.updated_at:
-        return label
+        return False
+    else:
+        said = (label.class_name, label.skipped, label.ground_truth, label.deleted, label.problem)
     label.class_name = new.class_name
     label.skipped = new.skipped
     label.ground_truth = new.ground_truth
@@ -56,7 +60,7 @@ def record(session: Session, project: Project, task: Task, new: NewLabel) -> Lab
     label.problem = new.problem
     label.deleted = False
     session.flush()
-    return label
+    return said != (label.class_name, label.skipped, label.ground_truth, label.deleted, label.problem)
 
 
 def delete(session: Session, project: Project, annotation_ids: Iterable[int]) -> int:

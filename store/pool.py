@@ -24,6 +24,8 @@ def mirror(session: Session, project: Project, tasks: Mapping[int, Mapping[str, 
             session.add(Task(project_id=project.id, studio_id=studio_id, data=dict(data)))
             new += 1
             continue
+        if task.data.get(project.field) != data.get(project.field):
+            task.problem = None  # another image: it may be readable
         if task.data != data:
             task.data = dict(data)
         task.gone = False
@@ -40,6 +42,11 @@ def forget(session: Session, project: Project, studio_ids: Iterable[int]) -> Non
 
 def set_aside(session: Session, task_id: int, problem: str) -> None:
     session.execute(update(Task).where(Task.id == task_id).values(problem=problem))
+
+
+def give_another_chance(session: Session, project: Project) -> None:
+    """Lets every task that was set aside be tried again."""
+    session.execute(update(Task).where(Task.project_id == project.id).values(problem=None))
 
 
 def by_studio_id(session: Session, project: Project, studio_ids: Iterable[int]) -> dict[int, Task]:

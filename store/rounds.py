@@ -84,6 +84,14 @@ def add(session: Session, project: Project, round_: Round, draws: Iterable[Draw]
     session.flush()
 
 
+def add_closing(session: Session, project: Project, number: int) -> None:
+    """A round without draws, closed at once: labels are left to train on, but no task to ask for."""
+    settings = {name: getattr(project, name) for name in ("cap", "floor", "reserve", "sharpness")}
+    round_ = Round(number=number, rule="none", wanted=0, batch_size=0, pool_size=0, examined=0, **settings)
+    add(session, project, round_, [])
+    _close(round_)
+
+
 def open_(session: Session, round_: Round) -> None:
     if round_.state == RoundState.DRAWN:
         round_.state = RoundState.OPEN
@@ -101,16 +109,16 @@ def close_if_complete(session: Session, project: Project) -> Round | None:
 def close_early(session: Session, project: Project) -> Round | None:
     """Closes the open round although labels are missing, for `Start Training`; needs at least one new label."""
     last = latest(session, project)
-    if last is None or last.state != RoundState.OPEN or not new_labels(session, project, last):
+    if last is None or last.state != RoundState.OPEN or not new_labels(session, project, last.number):
         return None
     return _close(last)
 
 
-def new_labels(session: Session, project: Project, round_: Round) -> int:
-    """Labels that the next training would see for the first time."""
+def new_labels(session: Session, project: Project, number: int) -> int:
+    """Labelled tasks that the training of this round would be the first to see."""
     count = select(func.count(Label.task_id.distinct())).where(
         Label.project_id == project.id,
-        Label.round_number == round_.number,
+        Label.round_number == number,
         Label.class_name.is_not(None),
         ~Label.deleted,
     )

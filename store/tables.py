@@ -77,10 +77,6 @@ class Project(Base):
     rng_seed: Mapped[int]
 
     connected: Mapped[bool] = mapped_column(default=False)
-    backend_id: Mapped[int | None]
-    """Ids in Label Studio of what connecting made there."""
-    webhook_id: Mapped[int | None]
-    tab_id: Mapped[int | None]
     before: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """The project's own settings as they were before it was connected, for `disconnect`."""
     created_at: Mapped[datetime] = mapped_column(default=now)
@@ -119,6 +115,11 @@ class Round(Base):
     batch_size: Mapped[int]
     pool_size: Mapped[int]
     examined: Mapped[int]
+    cap: Mapped[float]
+    floor: Mapped[float]
+    reserve: Mapped[float]
+    sharpness: Mapped[float]
+    """What the project was set to when the round was drawn, so that each weight can be explained later."""
     drawn_at: Mapped[datetime] = mapped_column(default=now)
     opened_at: Mapped[datetime | None]
     closed_at: Mapped[datetime | None]
@@ -182,7 +183,7 @@ class Label(Base):
     problem: Mapped[str | None]
     draw_id: Mapped[int | None] = mapped_column(ForeignKey("draw.id"))
     """None for a label nobody asked for (manual, imported): weight 1, left out of estimates."""
-    round_number: Mapped[int | None]
+    round_number: Mapped[int]
     """The round whose training sees it first: the open one, or the next while a model trains."""
     draw: Mapped[Draw | None] = relationship()
     task: Mapped[Task] = relationship()

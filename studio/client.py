@@ -61,9 +61,6 @@ class Client:
             raise self._refusal(method, path, answer)
         return answer
 
-    def close(self) -> None:
-        self._session.close()
-
     def _json(self, answer: requests.Response) -> Any:
         if not answer.content:
             return None

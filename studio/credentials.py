@@ -10,7 +10,7 @@ from typing import Protocol
 
 import requests
 
-from studio.errors import BadToken
+from studio.errors import BadToken, NotLabelStudio, ServerFault
 
 RENEW_BEFORE = 60
 """Seconds before an access token's end at which a new one is fetched; it lives 300 s."""
@@ -44,13 +44,26 @@ class PersonalAccessToken:
         return f"Bearer {self._access}"
 
     def _renew(self, session: requests.Session, url: str, timeout: float) -> None:
-        answer = session.post(f"{url}/api/token/refresh/", json={"refresh": self._token}, timeout=timeout)
+        answer = session.post(
+            f"{url}/api/token/refresh/", json={"refresh": self._token}, timeout=timeout, allow_redirects=False
+        )
+        if answer.status_code >= 500:
+            raise ServerFault(
+                f"Label Studio at {url} failed when asked for an access token (HTTP {answer.status_code})"
+            )
+        if answer.status_code not in (200, 400, 401, 403):
+            raise NotLabelStudio(
+                f"{url} answers, but not as Label Studio does (HTTP {answer.status_code}); check the address"
+            )
         if answer.status_code != 200:
             raise BadToken(
                 f"{url} refuses the personal access token (HTTP {answer.status_code}): it may be revoked; "
                 "make a new one in Label Studio under Account & Settings → Personal Access Token"
             )
-        self._access = str(answer.json()["access"])
+        try:
+            self._access = str(answer.json()["access"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise NotLabelStudio(f"{url} answers, but not as Label Studio does; check the address") from error
         ends = _claims(self._access).get("exp")
         self._ends = float(ends) if isinstance(ends, int | float) else time.time() + 300
 

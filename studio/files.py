@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from studio.client import Client
 from studio.errors import StudioError
@@ -38,6 +38,6 @@ def _path_on_server(client: Client, address: str) -> str:
     parts = urlsplit(address)
     if parts.scheme or parts.netloc or not address.startswith("/") or address.startswith("//"):
         raise ForeignFile(f"{address[:120]} is not on the connected Label Studio {client.url}")
-    if not parts.path.startswith("/data/") or ".." in parts.path.split("/"):
+    if not parts.path.startswith("/data/") or ".." in unquote(unquote(parts.path)).split("/"):
         raise ForeignFile(f"{address[:120]} is not a file Label Studio serves under /data/")
     return address

@@ -85,6 +85,13 @@ class StudioProject:
                 for t in page
             ]
 
+    def has_annotation(self, annotation_id: int) -> bool:
+        try:
+            self.client.get(f"/api/annotations/{annotation_id}/")
+        except NotFound:
+            return False
+        return True
+
     def data_of(self, task_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
         """The data of some tasks; a task that is not in the answer no longer exists."""
         found: dict[int, dict[str, Any]] = {}
@@ -109,6 +116,8 @@ class StudioProject:
                     "/api/tasks", project=self.id, page=page, page_size=PAGE, resolve_uri="false", **params
                 )
             except NotFound:
+                if page == 1:
+                    raise  # the project itself is gone, which is not the same as empty
                 return  # a page past the end; tasks were deleted while we read
             yield body["tasks"]
             seen += len(body["tasks"])

@@ -6,6 +6,7 @@ With uncertainty sampling, Label Studio serves the unlabelled tasks that carry a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from studio.errors import QueueIncomplete
@@ -46,14 +47,27 @@ def serve(project: StudioProject, name: str, *, previous: str | None) -> None:
     """
     project.change(model_version=name, sampling="Uncertainty sampling")
     for other in versions(project):
-        if other.startswith(PREFIX) and other not in (name, previous):
+        if _number(other) < _number(name) and other != previous:
             delete(project, other)
+
+
+def clear(project: StudioProject) -> None:
+    """Removes every queue of ours, also one left behind by a store that is no more."""
+    for name in versions(project):
+        if name.startswith(PREFIX):
+            delete(project, name)
 
 
 def versions(project: StudioProject) -> dict[str, int]:
     """How many predictions of each version the project holds."""
     answer = project.client.get(f"/api/projects/{project.id}/model-versions/")
     return {str(name): int(count) for name, count in answer.items()} if isinstance(answer, dict) else {}
+
+
+def _number(name: str) -> float:
+    """The number in a queue's name; infinite for what is not ours, which no queue is newer than."""
+    text = name.removeprefix(PREFIX)
+    return int(text) if name.startswith(PREFIX) and text.isdigit() else math.inf
 
 
 def delete(project: StudioProject, name: str) -> None:

@@ -102,7 +102,9 @@ def add_round(
             )
             for rank, studio_id in enumerate(studio_ids)
         ]
-        round_ = Round(number=number, rule="ent", wanted=wanted, batch_size=wanted, pool_size=len(tasks), examined=1)
+        sizes = {"wanted": wanted, "batch_size": wanted, "pool_size": len(tasks), "examined": 1}
+        settings = {"cap": 2.0, "floor": 0.05, "reserve": 0.5, "sharpness": 1.0}
+        round_ = Round(number=number, rule="ent", **sizes, **settings)
         rounds.add(session, project, round_, draws)
         if publish:
             rounds.open_(session, round_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,11 +25,12 @@ from backend.embedded.process import Stack
 from backend.embedded.studio_template import copy_template, migrated_template
 from jobs.workplace import Workplace
 from store import projects, rounds
-from store.tables import Draw, Project
+from store.tables import Draw, Project, RoundState
 
 ROOT = Path(__file__).parents[1]
 EXECUTABLE = ROOT / ".venv-studio" / "bin" / "label-studio"
 DIGITS = "0123456789"
+WAIT_SECONDS = 240
 
 
 @contextmanager
@@ -186,6 +188,20 @@ def _handler(wire: Wire, target: str) -> type[BaseHTTPRequestHandler]:
 def drop_one_prediction(method: str, path: str, body: bytes) -> bytes:
     """Takes one entry out of every queue on its way to Label Studio, which then stores fewer than were sent."""
     return json.dumps(json.loads(body)[:-1]).encode() if path.endswith("/import/predictions") else body
+
+
+def await_(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {WAIT_SECONDS} s for {what}"
+        time.sleep(0.1)
+
+
+def state(live: Workplace, project: Project) -> tuple[int, RoundState]:
+    with live.store.read() as session:
+        last = rounds.latest(session, project)
+        assert last is not None
+        return last.number, last.state
 
 
 def drawn_tasks(place: Workplace, project: Project, number: int) -> list[int]:

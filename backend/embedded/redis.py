@@ -56,7 +56,7 @@ def socket_path(settings: Settings) -> Path:
 
 
 def _options(path: Path, data: Path) -> list[str]:
-    """No TCP port at all: RQ unpickles what it reads, so whoever may write may run code."""
+    """No TCP port at all: whoever may write here may make the workers call any function they can import."""
     listen = ["--port", "0", "--unixsocket", str(path), "--unixsocketperm", "700"]
     keep = ["--dir", str(data), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]
     return [*listen, *keep, "--daemonize", "no"]

@@ -151,7 +151,7 @@ def test_start_training_closes_the_round_early_and_names_the_job(
     start = capture("webhook_START_TRAINING")
     assert replay(client, start, BASIC).json == {"status": "no new labels to train on"}
     replay(client, capture("webhook_ANNOTATION_CREATED"), HEADER)
-    expected = {"status": "training", "job": f"project-{project.id}-round-0-train"}
+    expected = {"status": "on its way", "job": f"project-{project.id}-round-0-train"}
     assert replay(client, start, BASIC).json == expected
     assert replay(client, start, BASIC).json == expected
     with store.read() as session:

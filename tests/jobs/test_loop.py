@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs import queues
+from jobs.draw import draw_round
 from jobs.loop import advance, due
 from jobs.status import all_projects, queue_status
 from jobs.worker import tick
@@ -52,6 +53,21 @@ def test_nothing_is_due_once_every_task_is_labelled(busy: Workplace) -> None:
     with busy.store.write() as session:
         pool.mirror(session, project, {3: {"image": "/data/3.png"}})
     assert due_now(busy, project) == "round-1-draw"
+
+
+def test_labels_that_came_during_the_last_training_are_trained_on_although_no_task_is_left(busy: Workplace) -> None:
+    project = make_project(busy.store, tasks=3)
+    add_round(busy.store, project, 0, [1, 2, 3], wanted=2)
+    for n in (1, 2, 3):
+        put_label(busy.store, project, n, a_label(n))
+    with busy.store.write() as session:
+        rounds.trained(session, project, rounds.by_number(session, project, 0), None)
+    assert due_now(busy, project) == "round-1-draw"
+    draw_round(busy, project.id, 1)
+    assert due_now(busy, project) == "round-1-train"
+    with busy.store.write() as session:
+        rounds.trained(session, project, rounds.by_number(session, project, 1), None)
+    assert due_now(busy, project) is None
 
 
 def test_nothing_is_due_for_a_disconnected_project(busy: Workplace) -> None:

@@ -27,6 +27,11 @@ def test_the_socket_of_an_embedded_redis_is_short_however_long_the_home(tmp_path
     assert len(settings.redis_url) < 100
 
 
+def test_a_redis_address_that_is_none_is_named() -> None:
+    with pytest.raises(SettingsError, match="REDIS_URL"):
+        Settings.from_env({"REDIS_URL": "foo"})
+
+
 @pytest.mark.parametrize("port", ["web", "0", "70000", "-1"])
 def test_a_port_that_is_none_is_named(port: str) -> None:
     with pytest.raises(SettingsError, match="IWES_PORT"):

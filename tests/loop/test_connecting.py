@@ -12,13 +12,13 @@ from sqlalchemy import func, select
 
 from backend import cli
 from backend.embedded.label_studio import LabelStudio
-from jobs.connect import Options, connect
+from jobs.connect import ConnectError, Options, connect
 from jobs.settings import Settings
 from jobs.workplace import Workplace
 from store import projects
 from store.tables import Draw, Project, Round, Task
 from studio.errors import Forbidden, Refused, StudioError
-from tests.live import Pool, Wire, label_studio, make_pool, stored, write_digits
+from tests.live import Pool, Wire, drawn_tasks, label_studio, make_pool, reached_through, stored, write_digits
 
 pytestmark = pytest.mark.studio
 
@@ -105,9 +105,51 @@ def test_connecting_again_after_disconnecting_goes_on_with_the_same_round(
     connect(live, pool.studio.url, pool.studio.token, pool.id, options)
     assert rows(live) == drawn
     person.run(threading.Event(), limit=2)
-    from tests.live import drawn_tasks
-
     assert person.given == drawn_tasks(live, project, 0)[:4]
+
+
+def test_a_queue_left_by_a_store_that_is_no_more_is_not_taken_for_ours(
+    live: Workplace, new_pool: Callable[..., Pool]
+) -> None:
+    pool = new_pool(size=30)
+    stale = [{"task": t, "result": [], "score": 0.5, "model_version": "iwes-queue-0"} for t in pool.task_ids[:9]]
+    pool.call("POST", f"/api/projects/{pool.id}/import/predictions", stale)
+    project = connect(live, pool.studio.url, pool.studio.token, pool.id, Options(k=6, seed_size=6)).project
+    person = pool.annotator()
+    person.run(threading.Event(), limit=4)
+    assert person.given == drawn_tasks(live, project, 0)[:4]
+
+
+def test_disconnecting_that_was_cut_off_can_be_repeated(
+    live: Workplace, backend_settings: Settings, new_pool: Callable[..., Pool]
+) -> None:
+    pool = new_pool(size=8)
+    project = connect(live, pool.studio.url, pool.studio.token, pool.id, Options(k=4, seed_size=4)).project
+    wire = Wire(pool.studio.url)
+    reached_through(live, project.id, wire.url)
+    where = ("--url", wire.url, "--project", str(pool.id))
+    wire.cut.set()
+    first = iwes(backend_settings, "disconnect", *where)
+    assert first.returncode == 1
+    assert "no answer from Label Studio" in first.stderr
+    wire.cut.clear()
+    second = iwes(backend_settings, "disconnect", *where)
+    wire.close()
+    assert second.returncode == 0, second.stderr
+    assert pool.made_by_connect() == NOTHING
+
+
+def test_images_that_cannot_be_read_are_found_out_before_anybody_labels(
+    live: Workplace, new_pool: Callable[..., Pool]
+) -> None:
+    pool = new_pool(size=3)
+    for task in pool.task_ids:
+        pool.call("PATCH", f"/api/tasks/{task}/", {"data": {"image": "https://elsewhere.test/x.png"}})
+    before = rows(live)
+    with pytest.raises(ConnectError, match=r"no image can be read.*not on the connected Label Studio"):
+        connect(live, pool.studio.url, pool.studio.token, pool.id, Options())
+    assert rows(live) == before
+    assert pool.made_by_connect() == NOTHING
 
 
 def test_a_personal_access_token_works_where_legacy_tokens_are_switched_off(

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from rq.job import JobStatus
 from sqlalchemy import func, select
 
+from backend.demo.label_config import label_config
 from jobs import queues
 from jobs.connect import Options, connect
 from jobs.reconcile import reconcile_project
 from jobs.status import queue_status
 from jobs.workplace import Workplace
+from store import labels as labels_store
 from store import rounds
+from store.pool import size as pool_size
 from store.tables import Draw, Label, Project, Round, RoundState
-from tests.live import Pool, Wire, drawn_tasks, drop_one_prediction, reached_through, stored
+from studio.errors import NotFound
+from tests.live import Pool, Wire, await_, drawn_tasks, drop_one_prediction, reached_through, state, stored
 
 pytestmark = pytest.mark.studio
-
-WAIT_SECONDS = 240
-
-
-def await_(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {WAIT_SECONDS} s for {what}"
-        time.sleep(0.1)
-
-
-def state(live: Workplace, project: Project) -> tuple[int, RoundState]:
-    with live.store.read() as session:
-        last = rounds.latest(session, project)
-        assert last is not None
-        return last.number, last.state
 
 
 @pytest.fixture
@@ -133,6 +120,36 @@ def test_a_drawn_task_deleted_in_label_studio_is_left_out_of_the_queue(
     person = pool.annotator()
     person.run(threading.Event(), limit=2)
     assert person.given == others[:2]
+
+
+def test_a_project_that_answers_404_is_not_taken_for_an_empty_one(
+    live: Workplace, wired: tuple[Pool, Project], wire: Wire
+) -> None:
+    _pool, project = wired
+    wire.change = lambda method, path, body: 404 if path.startswith("/api/tasks") else body
+    with pytest.raises(NotFound):
+        reconcile_project(live, project.id)
+    with live.store.read() as session:
+        assert pool_size(session, project) == 40
+
+
+def test_a_class_added_later_brings_back_the_labels_that_named_it(
+    live: Workplace, new_pool: Callable[..., Pool]
+) -> None:
+    pool = new_pool(size=20, config=label_config("01234567"))
+    project = connect(live, pool.studio.url, pool.studio.token, pool.id, Options(k=4, seed_size=4)).project
+    pool.call("PATCH", f"/api/projects/{pool.id}/", {"label_config": label_config("0123456789")})
+    person = pool.annotator()
+    person.truth = lambda data: "9"
+    person.run(threading.Event(), limit=2)
+    with live.store.read() as session:
+        assert labels_store.problems(session, project) == {"unknown class '9': it is not in the labelling config": 2}
+    found = reconcile_project(live, project.id)
+    assert found["labelling config read again"] == 1
+    with live.store.read() as session:
+        assert labels_store.problems(session, project) == {}
+        assert rounds.progress(session, rounds.by_number(session, project, 0)).labels == 2
+    assert reconcile_project(live, project.id) == {}
 
 
 def test_reconcile_finds_what_no_webhook_told(live: Workplace, new_pool: Callable[..., Pool]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
-import requests
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -18,30 +17,15 @@ from jobs.connect import Connected, Options, connect
 from jobs.workplace import Workplace
 from store import rounds
 from store.tables import Draw, Label, Model, Project, RoundState
-from tests.live import Pool, drawn_tasks
+from tests.live import Pool, await_, drawn_tasks, state
 
 pytestmark = pytest.mark.studio
 
 ROUNDS = 3
-WAIT_SECONDS = 240
 
 
 def connected(live: Workplace, pool: Pool, **options: object) -> Connected:
     return connect(live, pool.studio.url, pool.studio.token, pool.id, Options(**options))  # type: ignore[arg-type]
-
-
-def await_(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {WAIT_SECONDS} s for {what}"
-        time.sleep(0.1)
-
-
-def state(live: Workplace, project: Project) -> tuple[int, RoundState]:
-    with live.store.read() as session:
-        last = rounds.latest(session, project)
-        assert last is not None
-        return last.number, last.state
 
 
 def _labels(session: Session, project: Project) -> list[Label]:
@@ -137,15 +121,15 @@ def test_labels_that_arrive_while_a_model_trains_count_for_the_next_round(
 def test_annotators_go_on_while_a_model_trains(
     live: Workplace, finished: tuple[Pool, Project, list[Annotator]]
 ) -> None:
-    """Between the start and the end of each training somebody submitted, and nobody was left without a task."""
+    """From each round's last label to the next queue somebody submitted, and nobody was left without a task."""
     _pool, project, people = finished
     with live.store.read() as session:
         labels = _labels(session, project)
-        for round_ in rounds.all_of(session, project)[:ROUNDS]:
+        for round_, following in itertools.pairwise(rounds.all_of(session, project)[: ROUNDS + 1]):
             assert round_.closed_at is not None
-            assert round_.trained_at is not None
-            during = [label for label in labels if round_.closed_at < label.created_at < round_.trained_at]
-            assert during, f"nobody could label while round {round_.number} trained"
+            assert following.opened_at is not None
+            during = [label for label in labels if round_.closed_at < label.created_at < following.opened_at]
+            assert during, f"nobody could label between round {round_.number} and the next"
     slowest = max(max(person.next_seconds + person.submit_seconds) for person in people)
     print(f"slowest annotator request: {slowest:.2f} s; idle: {[person.idle_seconds for person in people]}")
     assert all(person.idle_seconds == 0 for person in people)
@@ -241,15 +225,13 @@ def test_start_training_in_label_studio_retrains_at_once(live: Workplace, new_po
     pool = new_pool(size=40)
     done = connected(live, pool, k=20, seed_size=20)
     pool.annotator().run(threading.Event(), limit=5)
-    answer = requests.post(
-        f"{pool.studio.url}/api/ml/{done.project.backend_id}/train", headers=pool.session.headers, timeout=60
-    )
-    assert answer.status_code == 200
+    (backend,) = pool.call("GET", f"/api/ml?project={pool.id}")
+    pool.call("POST", f"/api/ml/{backend['id']}/train")
     await_(lambda: state(live, done.project) == (1, RoundState.OPEN), "the next queue")
     with live.store.read() as session:
         (model,) = rounds.models(session, done.project)
         assert model.examples == 5
-    row = pool.call("GET", f"/api/ml/{done.project.backend_id}")
+    row = pool.call("GET", f"/api/ml/{backend['id']}")
     assert row["model_version"] == "iwes-model-0"
 
 

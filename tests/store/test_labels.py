@@ -67,7 +67,7 @@ def test_every_label_of_a_drawn_task_belongs_to_its_draw(store: Store, project: 
 def test_a_label_on_a_task_never_drawn_is_manual_and_does_not_count(store: Store, project: Project) -> None:
     for n in (9, 10, 11, 12):
         put_label(store, project, n, a_label(n))
-    assert all(label.draw_id is None and label.round_number is None for label in all_labels(store, project))
+    assert all(label.draw_id is None for label in all_labels(store, project))
     assert state(store, project) == RoundState.OPEN
     with store.read() as session:
         assert {e.weight for e in examples.of_project(session, project)} == {1.0}
@@ -133,6 +133,13 @@ def test_a_round_whose_tasks_are_all_settled_closes_although_labels_are_missing(
     for n in (4, 5, 6):
         put_label(store, project, n, a_label(n, None))
     assert state(store, project) == RoundState.CLOSED
+
+
+def test_a_manual_label_is_new_to_the_next_training(store: Store, project: Project) -> None:
+    put_label(store, project, 9, a_label(9))
+    with store.write() as session:
+        assert rounds.close_early(session, project) is not None
+        assert [e.studio_id for e in examples.of_project(session, project, up_to_round=0)] == [9]
 
 
 def test_start_training_needs_a_new_label(store: Store, project: Project) -> None:

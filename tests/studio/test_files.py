@@ -18,6 +18,8 @@ from studio.files import ForeignFile, fetch
         "file:///etc/passwd",
         "/etc/passwd",
         "/data/../api/current-user/token",
+        "/data/%2e%2e/api/current-user/token",
+        "/data/%252e%252e/api/current-user/token",
         "/api/current-user/token",
         "data/x.png",
         "",
