@@ -20,7 +20,5 @@ USER iwes
 WORKDIR /var/lib/iwes
 VOLUME /var/lib/iwes
 EXPOSE 9090
-HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-    CMD python -c "import os, urllib.request as u; u.urlopen(f'http://127.0.0.1:{os.environ.get(\"IWES_PORT\", 9090)}/health', timeout=4)"
 ENTRYPOINT ["iwes"]
 CMD ["serve"]
