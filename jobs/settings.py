@@ -37,7 +37,7 @@ class Settings:
         port = _port(env.get("IWES_PORT") or "9090")
         redis_url = env.get("REDIS_URL") or ""
         if redis_url and not redis_url.startswith(REDIS_SCHEMES):
-            raise SettingsError(f"REDIS_URL is {redis_url!r}; it begins with {', '.join(REDIS_SCHEMES)}")
+            raise SettingsError(f"REDIS_URL is not a Redis address; it begins with {', '.join(REDIS_SCHEMES)}")
         return cls(
             home=home,
             database_url=env.get("DATABASE_URL") or f"sqlite:///{home / 'store.db'}",
