@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from redis.exceptions import RedisError
@@ -159,14 +159,15 @@ def main() -> None:
     try:
         cli()
     except ours as error:
-        click.echo(f"iwes: {error}", err=True)
-        sys.exit(1)
+        _give_up(str(error))
     except RedisError as error:
-        click.echo(f"iwes: Redis does not answer ({error}); check REDIS_URL, or start one with `iwes up`", err=True)
-        sys.exit(1)
-    except OSError as error:
-        click.echo(f"iwes: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", err=True)
-        sys.exit(1)
+        _give_up(f"Redis does not answer ({error}); check REDIS_URL, or start one with `iwes up`")
     except SQLAlchemyError as error:
-        click.echo(f"iwes: the database cannot be used: {str(error).splitlines()[0]}; check DATABASE_URL", err=True)
-        sys.exit(1)
+        _give_up(f"the database cannot be used: {str(error).splitlines()[0]}; check DATABASE_URL")
+    except OSError as error:
+        _give_up(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+
+
+def _give_up(reason: str) -> NoReturn:
+    click.echo(f"iwes: {reason}", err=True)
+    sys.exit(1)
