@@ -23,6 +23,7 @@ from backend.embedded.label_studio import LabelStudio, await_label_studio, start
 from backend.embedded.ports import any_free
 from backend.embedded.process import Stack
 from backend.embedded.studio_template import copy_template, migrated_template
+from jobs.loop import due
 from jobs.workplace import Workplace
 from store import projects, rounds
 from store.tables import Draw, Project, RoundState
@@ -202,6 +203,13 @@ def state(live: Workplace, project: Project) -> tuple[int, RoundState]:
         last = rounds.latest(session, project)
         assert last is not None
         return last.number, last.state
+
+
+def at_rest(live: Workplace, project: Project) -> bool:
+    """Every label is trained on and nothing is due: "trained" alone may be a round on its way to the next."""
+    with live.store.read() as session:
+        last = rounds.latest(session, project)
+        return last is not None and last.state == RoundState.TRAINED and due(session, project) is None
 
 
 def drawn_tasks(place: Workplace, project: Project, number: int) -> list[int]:

@@ -18,7 +18,7 @@ from jobs.reconcile import reconcile_project
 from jobs.workplace import Workplace
 from store import rounds
 from store.tables import Draw, Label, Model, Project, RoundState
-from tests.live import Pool, await_, drawn_tasks, state
+from tests.live import Pool, at_rest, await_, drawn_tasks, state
 
 pytestmark = pytest.mark.studio
 
@@ -247,12 +247,12 @@ def test_a_project_is_labelled_to_its_last_task_and_goes_on_when_tasks_are_added
     stop = threading.Event()
     person.run_in_thread(stop)
     await_(lambda: person.idle_seconds > 0 and len(set(person.given)) == 14, "the pool's end")
-    await_(lambda: state(live, project)[1] == RoundState.TRAINED, "the last training")
+    await_(lambda: at_rest(live, project), "the last training")
     stop.set()
     with live.store.read() as session:
         labels = list(session.scalars(select(Label).where(Label.project_id == project.id, ~Label.deleted)))
     assert len({label.task_id for label in labels}) == 14
-    ended = state(live, project)
     name = next(iter(pool.truth))
+    last = state(live, project)[0]
     pool.call("POST", f"/api/projects/{pool.id}/import", [{"data": {"image": f"/data/local-files/?d=digits/{name}"}}])
-    await_(lambda: state(live, project) == (ended[0] + 1, RoundState.OPEN), "a round for the new task")
+    await_(lambda: state(live, project) == (last + 1, RoundState.OPEN), "a round for the new task")
