@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 
 class Rows(Protocol):
-    """Images (n, 3, s, s) or descriptions (n, d), one per example: an array, or something on disk that acts like one."""
+    """Images (n, 3, s, s) or descriptions (n, d), one per example: an array, or files that act like one."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
