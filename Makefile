@@ -72,7 +72,7 @@ $(UV):
 $(OURS): setup.cfg overrides.txt | $(UV)
 	@echo "Installing the backend with torch into .venv"
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv
-	@$(UV) pip install --quiet --python .venv --override overrides.txt -e '.[embedded,demo,postgres,test]'
+	@$(UV) pip install --quiet --python .venv --override overrides.txt -e '.[embedded,demo,lite,postgres,test]'
 	@touch $@
 	@echo "Installed .venv"
 
