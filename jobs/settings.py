@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import tempfile
 from collections.abc import Mapping
@@ -28,6 +29,14 @@ class Settings:
     port: int
     backend_url: str
     """The address under which Label Studio reaches this backend."""
+    image_prefixes: tuple[str, ...] = ()
+    """Where images may be fetched from besides the connected Label Studio."""
+    device: str = "auto"
+    reconcile_seconds: int = 300
+    cache_gigabytes: float = 8.0
+    """For decoded images and their descriptions together."""
+    models_gigabytes: float = 10.0
+    """For the checkpoints of a project; beyond it the oldest lose their weights."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] | None = None) -> Settings:
@@ -46,6 +55,11 @@ class Settings:
             host=host,
             port=port,
             backend_url=(env.get("IWES_BACKEND_URL") or f"http://{host}:{port}").rstrip("/"),
+            image_prefixes=tuple(part for part in (env.get("IWES_IMAGE_PREFIXES") or "").replace(",", " ").split()),
+            device=env.get("IWES_DEVICE") or cls.device,
+            reconcile_seconds=int(_number(env, "IWES_RECONCILE_SECONDS", cls.reconcile_seconds, least=10)),
+            cache_gigabytes=_number(env, "IWES_CACHE_GB", cls.cache_gigabytes, least=0.5),
+            models_gigabytes=_number(env, "IWES_MODELS_GB", cls.models_gigabytes, least=0.1),
         )
 
     def as_env(self) -> dict[str, str]:
@@ -56,6 +70,11 @@ class Settings:
             "IWES_HOST": self.host,
             "IWES_PORT": str(self.port),
             "IWES_BACKEND_URL": self.backend_url,
+            "IWES_IMAGE_PREFIXES": " ".join(self.image_prefixes),
+            "IWES_DEVICE": self.device,
+            "IWES_RECONCILE_SECONDS": str(self.reconcile_seconds),
+            "IWES_CACHE_GB": str(self.cache_gigabytes),
+            "IWES_MODELS_GB": str(self.models_gigabytes),
         }
         if not self.redis_is_embedded:
             env["REDIS_URL"] = self.redis_url
@@ -72,11 +91,36 @@ class Settings:
     def image_cache(self) -> Path:
         return self.home / "images"
 
+    @property
+    def features_folder(self) -> Path:
+        return self.home / "features"
+
+    @property
+    def weights_folder(self) -> Path:
+        """Pre-trained weights: downloaded once, or put there by hand."""
+        return self.home / "weights"
+
+    @property
+    def shelf_bytes(self) -> int:
+        """What decoded images may take, and what descriptions may."""
+        return int(self.cache_gigabytes * 2**30 / 2)
+
 
 def runtime_folder(home: Path) -> Path:
     """A short private folder for sockets: a socket's path may hold only about 100 characters, a home many more."""
     digest = hashlib.sha256(str(home).encode()).hexdigest()[:12]
     return Path(tempfile.gettempdir()) / f"iwes-{os.getuid()}-{digest}"
+
+
+def _number(env: Mapping[str, str], name: str, default: float, *, least: float) -> float:
+    text = env.get(name) or str(default)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not least <= value < math.inf:
+        raise SettingsError(f"{name} is {text!r}; give a number of at least {least:g}")
+    return value
 
 
 def _port(text: str) -> int:

@@ -25,7 +25,6 @@ TICK_SECONDS = 10
 WORKER_SECONDS = 25
 """A worker not heard of for so long counts as dead. RQ waits for a job 15 s less than this, then ticks."""
 MONITOR_SECONDS = 5
-RECONCILE_EVERY = timedelta(minutes=5)
 
 
 class LoopWorker(Worker):
@@ -45,13 +44,14 @@ class LoopWorker(Worker):
 
 
 def tick(settings: Settings, redis: Redis, *, reconcile_all: bool = False) -> None:
+    every = timedelta(seconds=settings.reconcile_seconds)
     with workplace(settings) as place:
         with place.store.read() as session:
             connected = projects.connected(session)
         for project in connected:
             advance(place, project.id)
             seen = project.reconciled_at
-            if reconcile_all or seen is None or now() - seen > RECONCILE_EVERY:
+            if reconcile_all or seen is None or now() - seen > every:
                 queues.ensure(redis, reconcile_work(project), even_if_failed=True)
 
 

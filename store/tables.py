@@ -74,6 +74,8 @@ class Project(Base):
     reserve: Mapped[float]
     sharpness: Mapped[float]
     network: Mapped[str]
+    training: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """How the network is trained: the fields of a `Plan` that are not at their defaults."""
     rng_seed: Mapped[int]
 
     connected: Mapped[bool] = mapped_column(default=False)

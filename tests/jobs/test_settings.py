@@ -18,7 +18,18 @@ def test_the_defaults_need_nothing_but_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("redis", ["", "redis://elsewhere:6379/2"])
 def test_a_child_reads_the_same_settings(tmp_path: Path, redis: str) -> None:
-    settings = Settings.from_env({"IWES_HOME": str(tmp_path), "IWES_PORT": "9123", "REDIS_URL": redis})
+    given = {
+        "IWES_HOME": str(tmp_path),
+        "IWES_PORT": "9123",
+        "REDIS_URL": redis,
+        "IWES_IMAGE_PREFIXES": "https://images.example/a/, s3://bucket/photos/",
+        "IWES_DEVICE": "cpu",
+        "IWES_RECONCILE_SECONDS": "60",
+        "IWES_CACHE_GB": "1.5",
+        "IWES_MODELS_GB": "2",
+    }
+    settings = Settings.from_env(given)
+    assert settings.image_prefixes == ("https://images.example/a/", "s3://bucket/photos/")
     assert Settings.from_env(settings.as_env()) == settings
 
 
@@ -30,6 +41,13 @@ def test_the_socket_of_an_embedded_redis_is_short_however_long_the_home(tmp_path
 def test_a_redis_address_that_is_none_is_named() -> None:
     with pytest.raises(SettingsError, match="REDIS_URL"):
         Settings.from_env({"REDIS_URL": "foo"})
+
+
+@pytest.mark.parametrize("name", ["IWES_RECONCILE_SECONDS", "IWES_CACHE_GB", "IWES_MODELS_GB"])
+@pytest.mark.parametrize("value", ["much", "0", "-1", "nan", "inf"])
+def test_a_number_that_is_none_is_named(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"{name} is '{value}'"):
+        Settings.from_env({name: value})
 
 
 @pytest.mark.parametrize("port", ["web", "0", "70000", "-1"])

@@ -26,7 +26,8 @@ def truth(studio: LabelStudio) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def backend_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     home: Path = tmp_path_factory.mktemp("backend")
-    return Settings.from_env({"IWES_HOME": str(home), "IWES_PORT": str(any_free())})
+    # On a busy machine a webhook may miss its one second; then reconcile finds the change before a test gives up.
+    return Settings.from_env({"IWES_HOME": str(home), "IWES_PORT": str(any_free()), "IWES_RECONCILE_SECONDS": "60"})
 
 
 @pytest.fixture(scope="session")

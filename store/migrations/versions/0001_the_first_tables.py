@@ -28,6 +28,7 @@ def upgrade() -> None:
         sa.Column("reserve", sa.Double(), nullable=False),
         sa.Column("sharpness", sa.Double(), nullable=False),
         sa.Column("network", sa.String(), nullable=False),
+        sa.Column("training", sa.JSON(), nullable=False),
         sa.Column("rng_seed", sa.Integer(), nullable=False),
         sa.Column("connected", sa.Boolean(), nullable=False),
         sa.Column("before", sa.JSON(), nullable=False),
