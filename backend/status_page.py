@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -56,7 +57,6 @@ def _rounds_table(rounds: Sequence[RoundStatus]) -> Table:
         box=SIMPLE,
     )
     for round_ in rounds:
-        model = round_.model
         table.add_row(
             str(round_.number),
             MEANING[round_.state],
@@ -65,9 +65,27 @@ def _rounds_table(rounds: Sequence[RoundStatus]) -> Table:
             str(round_.drawn),
             f"{round_.labels} of {round_.wanted}",
             str(round_.skipped),
-            f"{model.version} on {model.examples} labels" if model else "",
+            _outcome(round_),
         )
     return table
+
+
+def _outcome(round_: RoundStatus) -> str:
+    if round_.model is None:
+        return f"[red]no model[/]: {escape(round_.problem)}" if round_.problem else ""
+    held_out = round_.model.metrics.get("held_out_accuracy")
+    told = f", {held_out:.1%} of held-out labels right" if held_out is not None else ""
+    return f"{round_.model.version} on {round_.model.examples} labels{told}"
+
+
+def _progress(told: Mapping[str, Any]) -> str:
+    if "described" in told:
+        return f"describing images, {told['described']} of {told['of']}"
+    right = "" if told.get("accuracy") is None else f", {told['accuracy']:.1%} of held-out labels right"
+    return (
+        f"epoch {told['epoch']} of at most {told['of']}, loss {told['loss']:.3f}{right}, "
+        f"at most {told['seconds_left']:.0f} s left"
+    )
 
 
 def _show_queue(console: Console, queue: QueueStatus) -> None:
@@ -79,8 +97,8 @@ def _show_queue(console: Console, queue: QueueStatus) -> None:
     waiting = ", ".join(f"{count} in {name}" for name, count in queue.waiting.items() if count) or "none"
     console.print(f"[{colour}]{alive}[/]; jobs waiting: {waiting}")
     for job in queue.jobs:
-        progress = "".join(f" {name} {value}" for name, value in (job.progress or {}).items())
-        console.print(f"  {job.id}: {job.state}{progress if job.state == 'running' else ''}")
+        progress = f", {_progress(job.progress)}" if job.state == "running" and job.progress else ""
+        console.print(f"  {job.id}: {job.state}{progress}")
         if job.reason:
             console.print(f"    {job.reason}", markup=False)
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 
-LOW_ENOUGH = 0.1
-PATIENCE = 10
-
 
 class Convergence:
-    """Told the loss of each epoch, met under augmentation and dropout, and true once going on is not worth it.
+    """Told the loss of each epoch, and true once going on is not worth it.
 
-    That is once the loss is below 0.1, where small networks are still well calibrated and the probabilities the next
-    draw is made of do not yet run to 0 and 1; or once it has found no new lowest value for 10 epochs.
+    That is once the loss is low enough, or once it has found no new lowest value for `patience` epochs; with no
+    patience given, it waits for a low loss however long that takes.
     """
 
-    def __init__(self, *, low_enough: float = LOW_ENOUGH, patience: int = PATIENCE) -> None:
-        self.low_enough, self.patience = low_enough, patience
+    def __init__(self, *, low_enough: float, patience: int | None) -> None:
+        self.low_enough = low_enough
+        self.patience = math.inf if patience is None else patience
         self.lowest = math.inf
         self.epochs_since_lowest = 0
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
+import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from models.network import Network
+    from models.pretrained import Pretrained
 
 
 class UnknownNetwork(ValueError):
@@ -16,48 +19,125 @@ class UnknownNetwork(ValueError):
 
 @dataclass(frozen=True)
 class Blueprint:
-    """How a network is made, the side of the square images it reads, and the CPU threads it trains on.
+    """The side of the square images a network reads, how many features its backbone makes of one, and the CPU threads
+    it trains on."""
 
-    Every network maps uint8 images (n, 3, input_size, input_size) to logits (n, classes); scaling the pixels is
-    its own business.
-    """
-
-    module: str  # of this package, imported when the network is first built
-    factory: str  # its function or class that takes the number of classes
     input_size: int
+    features: int
     threads: int | None = None  # None: as many as torch takes by itself
 
 
-_BLUEPRINTS = {
+_CURATED = {
     # Too little work to share out: a second thread saves a quarter of the time on an idle machine and multiplies it on
     # a busy one, where each waits for the other. One thread also gives the same network whatever the number of cores.
-    "small-cnn": Blueprint("models.small_cnn", "SmallCNN", input_size=28, threads=1),
+    "small-cnn": Blueprint(28, 3136, threads=1),
+    "efficientnet-lite0": Blueprint(224, 1280),
+    "vgg16": Blueprint(224, 25088),
+    "resnet18": Blueprint(224, 512),
+    "resnet50": Blueprint(224, 2048),
+    "resnet101": Blueprint(224, 2048),
+    "mobilenet_v3_small": Blueprint(224, 1024),
+    "mobilenet_v3_large": Blueprint(224, 1280),
+    "efficientnet_b0": Blueprint(224, 1280),
+    "efficientnet_v2_s": Blueprint(384, 1280),
+    "convnext_tiny": Blueprint(224, 768),
+    "vit_b_16": Blueprint(224, 768),
 }
 
 
 def names() -> list[str]:
-    return sorted(_BLUEPRINTS)
+    """Those worth knowing by heart; any other classification model of torchvision will do as well."""
+    return list(_CURATED)
 
 
-def build(name: str, *, classes: int) -> nn.Module:
-    """A new network with random weights, drawn from torch's current random state."""
-    if classes < 2:
-        raise ValueError(f"a classifier needs at least 2 classes, not {classes}")
-    blueprint = _blueprint(name)
-    factory = getattr(importlib.import_module(blueprint.module), blueprint.factory)
-    return cast("nn.Module", factory(classes))
+def check(name: str) -> None:
+    """Raises UnknownNetwork. Imports torchvision only for a name that is not one of `names()`."""
+    if name in _CURATED:
+        return
+    from models.backbones import torchvision_models
+
+    others = torchvision_models.names()
+    if name in others:
+        return
+    near = difflib.get_close_matches(name, {**_CURATED, **dict.fromkeys(others)}, n=1)
+    raise UnknownNetwork(
+        f"unknown network {name!r}{f' (did you mean {near[0]!r}?)' if near else ''}: known are {', '.join(names())}, "
+        "and any other classification model of torchvision will do"
+    )
 
 
 def input_size(name: str) -> int:
-    return _blueprint(name).input_size
+    """Side of the square images it reads."""
+    check(name)
+    if name in _CURATED:
+        return _CURATED[name].input_size
+    from models.backbones import torchvision_models
+
+    return torchvision_models.presets(name)[0].input_size
 
 
 def threads(name: str) -> int | None:
-    return _blueprint(name).threads
+    """The CPU threads it trains on; None: as many as torch takes by itself."""
+    check(name)
+    return _CURATED[name].threads if name in _CURATED else None
 
 
-def _blueprint(name: str) -> Blueprint:
-    try:
-        return _BLUEPRINTS[name]
-    except KeyError:
-        raise UnknownNetwork(f"unknown network {name!r}: known are {', '.join(names())}") from None
+def build(name: str, *, classes: int, pretrained: Pretrained | None = None) -> Network:
+    """A new network with random weights, drawn from torch's current random state; its backbone with the pre-trained
+    ones where given."""
+    from models.network import Network
+
+    _at_least_two(classes)
+    return Network(backbone(name, pretrained=pretrained), head(name, classes=classes), features=_features(name))
+
+
+def backbone(name: str, *, pretrained: Pretrained | None = None) -> nn.Module:
+    """A new backbone alone, to make features that are kept."""
+    check(name)
+    if pretrained is None:
+        return _random_backbone(name)
+    import torch
+
+    with torch.device("meta"):  # no memory and no random numbers for weights that are replaced at once
+        filled = _random_backbone(name)
+    pretrained.fill(filled)
+    return filled
+
+
+def head(name: str, *, classes: int) -> nn.Module:
+    """A new head alone, for features that a backbone of this name made before."""
+    from models.heads import head_for
+
+    _at_least_two(classes)
+    return head_for(name, features=_features(name), classes=classes)
+
+
+def _random_backbone(name: str) -> nn.Module:
+    if name == "small-cnn":
+        from models import small_cnn
+
+        return small_cnn.backbone()
+    if name == "efficientnet-lite0":
+        from models import efficientnet_lite
+
+        return efficientnet_lite.backbone()
+    from models.backbones import torchvision_models
+
+    return torchvision_models.backbone(name)
+
+
+def _features(name: str) -> int:
+    check(name)
+    if name in _CURATED:
+        return _CURATED[name].features
+    import torch
+
+    from models.backbones import torchvision_models
+
+    with torch.device("meta"):  # it is only measured
+        return torchvision_models.backbone(name).features
+
+
+def _at_least_two(classes: int) -> None:
+    if classes < 2:
+        raise ValueError(f"a classifier needs at least 2 classes, not {classes}")

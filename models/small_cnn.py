@@ -5,28 +5,40 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from models.heads import head_for
+from models.network import Network
 
-class SmallCNN(nn.Module):
-    """Logits of shape (n, classes) from uint8 images of shape (n, 3, 28, 28).
+FEATURES = 64 * 7 * 7
+
+
+class SmallCNN(Network):
+    """Logits of shape (n, classes) from uint8 images of shape (n, 3, 28, 28)."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__(backbone(), head_for("small-cnn", features=FEATURES, classes=classes), features=FEATURES)
+
+
+def backbone() -> nn.Sequential:
+    """Features of shape (n, 3136) from uint8 images of shape (n, 3, 28, 28).
 
     Normalised by groups, not by batches, so that each example's output, and with it its weighted loss, depends
     on that example alone.
     """
+    return nn.Sequential(
+        _Pixels(),
+        _block(3, 32, kernel=5, stride=2),
+        _block(32, 32),
+        nn.MaxPool2d(2),
+        _block(32, 64),
+        nn.Flatten(),
+    )
 
-    def __init__(self, classes: int) -> None:
-        super().__init__()
-        self.features = nn.Sequential(
-            _block(3, 32, kernel=5, stride=2),
-            _block(32, 32),
-            nn.MaxPool2d(2),
-            _block(32, 64),
-        )
-        self.head = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(64 * 7 * 7, classes))
+
+class _Pixels(nn.Module):
+    """From 0 … 255 to −1 … 1."""
 
     def forward(self, images: Tensor) -> Tensor:
-        scaled = images.to(torch.float32) / 127.5 - 1
-        logits: Tensor = self.head(self.features(scaled))
-        return logits
+        return images.to(torch.float32) / 127.5 - 1
 
 
 def _block(channels_in: int, channels_out: int, *, kernel: int = 3, stride: int = 1) -> nn.Sequential:

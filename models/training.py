@@ -1,53 +1,30 @@
-"""Trains a network from scratch on weighted labels until it has converged."""
+"""Trains any network on weighted labels until it has converged."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.modules.batchnorm import _BatchNorm
 
-from models import networks
 from models.augmentation import shifted
 from models.convergence import Convergence
-from models.device import choose_device
-from models.optimiser import AdamW
+from models.device import Compute, Portion, choose
+from models.feed import Feed, read_ahead
+from models.learner import Diverged, Examples, OnProgress, Progress, Rows, unheard
+from models.optimiser import optimiser_for
+from models.recipe import Recipe
 
-BATCH = 32
-LEARNING_RATE = 1e-3
-WEIGHT_DECAY = 1e-2
-EPOCHS_AT_MOST = 100
-
-
-class Diverged(RuntimeError):
-    """The loss stopped being a finite number; the network must not be used."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a training run stands after an epoch; loss and accuracy are those of the epoch's own steps."""
-
-    epoch: int
-    of: int  # epochs at most: convergence usually comes earlier
-    loss: float
-    accuracy: float
-    seconds_left: float  # at most, for the same reason
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A network that has been trained, in evaluation mode, and how that went."""
-
-    network: nn.Module
-    network_name: str
-    metrics: dict[str, float]  # epochs, loss, accuracy (both on the training set, without augmentation), seconds
+ENOUGH_TO_HOLD_OUT = 100  # examples; of fewer, none can be spared and accuracy on so few would say nothing
+HELD_OUT_AT_MOST = 100
+BATCH_WITHOUT_GRADIENTS = 256
 
 
 def weighted_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
@@ -56,93 +33,223 @@ def weighted_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> T
 
 
 def train(
-    images: NDArray[np.uint8],
-    labels: NDArray[np.int64],
-    weights: NDArray[np.float32],
+    module: nn.Module,
+    examples: Examples,
+    recipe: Recipe,
     *,
-    network: str,
-    classes: int,
     seed: int,
-    device: str | torch.device | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Trained:
-    """Train the named network on images (n, 3, s, s), labels (n,) in 0 … classes − 1 and weights (n,) above 0.
+    compute: Compute | None = None,
+    on_progress: OnProgress = unheard,
+) -> dict[str, float]:
+    """Train a module that maps rows to logits (n, classes), in place; it is left in evaluation mode on its device.
 
-    It starts from scratch and ends by the rule of `Convergence`, after EPOCHS_AT_MOST epochs at the latest. The same
-    seed gives the same network on the same hardware; torch's global random state is left as it was.
-    Raises ValueError for input that does not fit together and Diverged when the loss is no longer finite.
+    Of 100 examples or more, a tenth (at most 100) is held out until the run has converged, and tells how accurate the
+    model is on what it has not seen. Then they are given back, so that no label is wasted: training goes on with all
+    until that has converged too, for at most a quarter of the epochs so far; a cosine schedule starts anew for it.
+
+    The same seed gives the same result on the same hardware; torch's global random state is left as it was.
+    Returns, by name: epochs, loss and accuracy (on all examples, at the end), held_out (how many), held_out_accuracy
+    (weighted, before they were given back; only where there are any), learning_rate and seconds.
+    Raises Diverged when the loss is no longer finite, and NotEnoughMemory.
     """
-    _check(images, labels, weights, size=networks.input_size(network), classes=classes)
-    where = choose_device(device)
-    started = time.monotonic()
-    with _own_random_state(where, seed), _threads(networks.threads(network)):
-        model = networks.build(network, classes=classes).to(where)
-        run = _Run(
-            model,
-            torch.from_numpy(np.ascontiguousarray(images)).to(where),
-            torch.from_numpy(labels.astype(np.int64)).to(where),
-            torch.from_numpy((weights / weights.mean(dtype=np.float64)).astype(np.float32)).to(where),
-        )
-        convergence = Convergence()
-        for epoch in range(1, EPOCHS_AT_MOST + 1):
-            loss, accuracy = run.epoch()
-            if on_progress is not None:
-                left = (time.monotonic() - started) / epoch * (EPOCHS_AT_MOST - epoch)
-                on_progress(Progress(epoch, EPOCHS_AT_MOST, loss, accuracy, left))
-            if convergence.reached(loss):
-                break
-        loss, accuracy = run.evaluate()
-    seconds = time.monotonic() - started
-    return Trained(model, network, {"epochs": epoch, "loss": loss, "accuracy": accuracy, "seconds": seconds})
+    report = _Report(on_progress)
+    with seeded(seed, (compute := compute or choose()).device), _threads(recipe.threads):
+        run = _Run(module, examples, recipe, compute)
+        held_out, rest = _held_out(len(examples))
+        report.epochs_after = _second_phase(recipe.epochs_at_most) if held_out.size else 0
+        metrics = {"held_out": float(held_out.size), "learning_rate": run.full_rate}
+
+        def epoch_done(epoch: int, of: int, loss: float) -> None:
+            report.epoch(epoch, of, loss, run.accuracy(held_out) if held_out.size else None)
+
+        epochs = run.until_converged(rest, recipe.epochs_at_most, epoch_done)
+        if held_out.size:
+            accuracy = metrics["held_out_accuracy"] = run.accuracy(held_out)
+            report.epochs_before, report.epochs_after = epochs, 0
+            # they are learned from now, so the accuracy last measured on them is the last honest one
+            epochs += run.until_converged(
+                np.arange(len(examples)),
+                _second_phase(epochs),
+                lambda epoch, of, loss: report.epoch(epoch, of, loss, accuracy),
+            )
+        loss, accuracy = run.finish()
+    return metrics | {"epochs": epochs, "loss": loss, "accuracy": accuracy, "seconds": report.seconds()}
+
+
+def logits(
+    module: nn.Module, rows: Rows, *, compute: Compute, batch: int = BATCH_WITHOUT_GRADIENTS
+) -> NDArray[np.float32]:
+    """What a module in evaluation mode on the device of `compute` says of all rows: (n, classes)."""
+    parts = [slice(start, start + batch) for start in range(0, max(len(rows), 1), batch)]
+    with closing(read_ahead(rows, parts, compute)) as batches:
+        return _answers(module, batches, compute, Portion(batch)).cpu().numpy()
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Random numbers of torch come from this seed within, and go on as if nothing had been after."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
 
 
 class _Run:
-    """One training run: the network, its optimiser and the training set, weights scaled to a mean of 1."""
+    """One training run: the module, its optimiser and the training set."""
 
-    def __init__(self, model: nn.Module, images: Tensor, labels: Tensor, weights: Tensor) -> None:
-        self.model, self.images, self.labels, self.weights = model, images, labels, weights
-        self.optimiser = AdamW(model.parameters(), learning_rate=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    def __init__(self, module: nn.Module, examples: Examples, recipe: Recipe, compute: Compute) -> None:
+        self.recipe, self.compute = recipe, compute
+        self.images = len(examples.rows.shape) == 4
+        self.module = module.to(compute.device)
+        if self.images and compute.channels_last:
+            module.to(memory_format=torch.channels_last)
+        self.optimiser = optimiser_for(recipe, module.parameters())
+        self.full_rate = self.optimiser.learning_rate
+        self.feed = Feed(examples.rows, compute)
+        self.labels = torch.from_numpy(examples.labels.astype(np.int64)).to(compute.device)
+        self.given_weights = examples.weights.astype(np.float64)
+        self.weights = _balanced(examples) if recipe.balance else self.given_weights
+        self.portion, self.portion_without_gradients = Portion(recipe.batch), Portion(BATCH_WITHOUT_GRADIENTS)
 
-    def epoch(self) -> tuple[float, float]:
-        """One pass in a new random order; the weighted loss and the accuracy seen on the way."""
-        self.model.train()
-        count = len(self.labels)
-        order = torch.randperm(count).to(self.labels.device)
-        loss_sum = torch.zeros((), device=self.labels.device)
-        correct = torch.zeros((), device=self.labels.device)
-        for batch in order.tensor_split(math.ceil(count / BATCH)):
-            labels, weights = self.labels[batch], self.weights[batch]
-            logits = self.model(shifted(self.images[batch]))
-            # divided by the mean weight of the training set, not of the batch: so the steps of an epoch add up
-            # to the gradient of the whole weighted loss
-            loss = weighted_cross_entropy(logits, labels, weights) * weights.mean()
+    def until_converged(
+        self, places: NDArray[np.int64], at_most: int, epoch_done: Callable[[int, int, float], None]
+    ) -> int:
+        """Epochs over the examples at these places until the recipe calls it converged; says how many it took."""
+        patience = self.recipe.patience if self.recipe.schedule == "constant" else None
+        convergence = Convergence(low_enough=self.recipe.low_enough, patience=patience)
+        for epoch in range(1, at_most + 1):
+            self.optimiser.learning_rate = self.full_rate * self.recipe.rate_share(epoch, at_most)
+            loss = self.epoch(places)
+            epoch_done(epoch, at_most, loss)
+            if convergence.reached(loss):
+                break
+        return epoch
+
+    def epoch(self, places: NDArray[np.int64]) -> float:
+        """One pass over these examples in a new random order; the weighted loss met on the way."""
+        self._learn()
+        count, device = len(places), self.compute.device
+        # scaled to a mean of 1 over the whole pass, not over each batch: so its steps add up to the gradient of the
+        # whole weighted loss
+        weights = torch.from_numpy((self.weights / self.weights[places].mean()).astype(np.float32)).to(device)
+        parts = np.array_split(places[torch.randperm(count).numpy()], math.ceil(count / self.recipe.batch))
+        loss = torch.zeros((), device=device)
+        with closing(self.feed.batches(parts)) as batches:
+            for part, rows in zip(parts, batches, strict=True):
+                at = torch.from_numpy(part).to(device)
+                loss += self.step(rows, self.labels[at], weights[at]) * len(part)
+        return _finite(loss.item() / count)
+
+    def step(self, rows: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+        """One step of the optimiser on Σ w·loss / n of a batch, which is returned.
+
+        Where memory does not hold the batch, its parts' gradients are summed up: the step stays the same.
+        """
+        if self.recipe.augment and self.images:
+            rows = shifted(rows)
+
+        def gradients(portion: int) -> Tensor:
             self.optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
-            loss_sum += loss.detach() * len(batch)
-            correct += (logits.argmax(dim=1) == labels).sum()
-        return _finite(loss_sum.item() / count), correct.item() / count
+            total = torch.zeros((), device=rows.device)
+            for start in range(0, len(rows), portion):
+                some = slice(start, start + portion)
+                answers = _forward(self.module, rows[some], self.compute)
+                loss = weighted_cross_entropy(answers, labels[some], weights[some]) * weights[some].sum() / len(rows)
+                loss.backward()  # type: ignore[no-untyped-call]
+                total += loss.detach()
+            return total
 
-    @torch.inference_mode()
-    def evaluate(self) -> tuple[float, float]:
-        """The weighted loss and the accuracy on the whole training set, as the finished network sees it."""
-        self.model.eval()
-        logits = torch.cat([self.model(images) for images in torch.split(self.images, 8 * BATCH)])
-        loss = weighted_cross_entropy(logits, self.labels, self.weights).item()
-        return _finite(loss), (logits.argmax(dim=1) == self.labels).double().mean().item()
+        loss = self.portion.that_fits(len(rows), gradients)
+        self.optimiser.step()
+        return loss
+
+    def accuracy(self, places: NDArray[np.int64]) -> float:
+        """The share of the weight, as given, of those examples at these places that the module gets right."""
+        right = (self._answers(places).argmax(dim=1) == self.labels[torch.from_numpy(places)]).cpu().numpy()
+        return float(np.average(right, weights=self.given_weights[places]))
+
+    def finish(self) -> tuple[float, float]:
+        """The weighted loss and the accuracy on the whole training set, as the finished module sees it."""
+        answers = self._answers(np.arange(len(self.labels)))
+        weights = torch.from_numpy(self.weights.astype(np.float32)).to(self.compute.device)
+        loss = _finite(weighted_cross_entropy(answers, self.labels, weights).item())
+        if self.images and self.compute.channels_last:
+            self.module.to(memory_format=torch.contiguous_format)
+        return loss, (answers.argmax(dim=1) == self.labels).double().mean().item()
+
+    def _learn(self) -> None:
+        self.module.train()
+        if self.recipe.freeze_norms:
+            for layer in self.module.modules():
+                if isinstance(layer, _BatchNorm):
+                    layer.eval()
+
+    def _answers(self, places: NDArray[np.int64]) -> Tensor:
+        self.module.eval()
+        parts = np.array_split(places, math.ceil(len(places) / BATCH_WITHOUT_GRADIENTS))
+        with closing(self.feed.batches(parts)) as batches:
+            return _answers(self.module, batches, self.compute, self.portion_without_gradients)
+
+
+class _Report:
+    """Tells how far a run is, and how long it will take at most."""
+
+    def __init__(self, on_progress: OnProgress) -> None:
+        self.on_progress = on_progress
+        self.started = time.monotonic()
+        self.epochs_before = self.epochs_after = 0  # of the phase that is running, at most
+
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    def epoch(self, epoch: int, of: int, loss: float, accuracy: float | None) -> None:
+        done, at_most = self.epochs_before + epoch, self.epochs_before + of + self.epochs_after
+        left = self.seconds() / done * (at_most - done)
+        self.on_progress(Progress(done, at_most, loss, accuracy, left))
+
+
+def _held_out(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Random places of those held out, and of the rest."""
+    if count < ENOUGH_TO_HOLD_OUT:
+        return np.empty(0, dtype=np.int64), np.arange(count)
+    order = torch.randperm(count).numpy()
+    held_out = min(count // 10, HELD_OUT_AT_MOST)
+    return np.sort(order[:held_out]), np.sort(order[held_out:])
+
+
+def _second_phase(epochs: int) -> int:
+    """For how many epochs at most those held out are learned from, after so many without them."""
+    return max(1, epochs // 4)
+
+
+def _balanced(examples: Examples) -> NDArray[np.float64]:
+    weights = examples.weights.astype(np.float64)
+    of_class = np.bincount(examples.labels, weights, minlength=examples.classes)
+    balanced: NDArray[np.float64] = weights / of_class[examples.labels]
+    return balanced
+
+
+def _answers(module: nn.Module, batches: Iterable[Tensor], compute: Compute, portion: Portion) -> Tensor:
+    def answers(rows: Tensor) -> Tensor:
+        return portion.that_fits(
+            len(rows), lambda size: torch.cat([_forward(module, some, compute) for some in torch.split(rows, size)])
+        )
+
+    with torch.inference_mode():
+        return torch.cat([answers(rows) for rows in batches])
+
+
+def _forward(module: nn.Module, rows: Tensor, compute: Compute) -> Tensor:
+    if compute.channels_last and rows.ndim == 4:
+        rows = rows.contiguous(memory_format=torch.channels_last)
+    with torch.autocast(compute.device.type, dtype=compute.autocast) if compute.autocast else nullcontext():
+        answers: Tensor = module(rows)
+    return answers.float()
 
 
 def _finite(loss: float) -> float:
     if not math.isfinite(loss):
         raise Diverged(f"training diverged: the loss became {loss}")
     return loss
-
-
-@contextmanager
-def _own_random_state(device: torch.device, seed: int) -> Iterator[None]:
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
 
 
 @contextmanager
@@ -153,29 +260,3 @@ def _threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _check(
-    images: NDArray[np.uint8],
-    labels: NDArray[np.int64],
-    weights: NDArray[np.float32],
-    *,
-    size: int,
-    classes: int,
-) -> None:
-    if images.dtype != np.uint8 or images.shape[1:] != (3, size, size):
-        raise ValueError(f"images must be uint8 of shape (n, 3, {size}, {size}), not {images.dtype} of {images.shape}")
-    if not len(images):
-        raise ValueError("there is no labelled image to train on")
-    if labels.shape != (len(images),) or weights.shape != (len(images),):
-        raise ValueError(
-            f"{len(images)} images need as many labels and weights, not {labels.shape} and {weights.shape}"
-        )
-    if not np.issubdtype(labels.dtype, np.integer):
-        raise ValueError(f"labels must be class numbers (integers), not {labels.dtype}")
-    outside = np.flatnonzero((labels < 0) | (labels >= classes))
-    if outside.size:
-        raise ValueError(f"labels must be 0 … {classes - 1}: example {outside[0]} has {labels[outside[0]]}")
-    unusable = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
-    if unusable.size:
-        raise ValueError(f"weights must be finite and above 0: example {unusable[0]} has {weights[unusable[0]]}")

@@ -23,6 +23,8 @@ class Example:
     class_name: str
     weight: float
     draw_id: int | None
+    round_number: int
+    """The round whose training was the first to see it."""
 
 
 def of_project(session: Session, project: Project, *, up_to_round: int | None = None) -> list[Example]:
@@ -64,6 +66,7 @@ def _example(labels: Sequence[Label]) -> Example:
         class_name=settle(labels),
         weight=draw.weight if draw else MANUAL_WEIGHT,
         draw_id=draw.id if draw else None,
+        round_number=min(label.round_number for label in labels),
     )
 
 

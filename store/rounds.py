@@ -125,12 +125,16 @@ def new_labels(session: Session, project: Project, number: int) -> int:
     return session.scalar(count) or 0
 
 
-def trained(session: Session, project: Project, round_: Round, model: Model | None) -> None:
-    """The round's training is done. Without a model there was nothing to learn from: the next round is a seed again."""
+def trained(
+    session: Session, project: Project, round_: Round, model: Model | None, *, problem: str | None = None
+) -> None:
+    """The round's training is done. Where no model came out of it, `problem` says why, and the last one stays in use;
+    where there never was one, the next round is a seed again."""
     if round_.state != RoundState.CLOSED:
         return
     round_.state = RoundState.TRAINED
     round_.trained_at = now()
+    round_.problem = problem
     if model is not None:
         model.project_id = project.id
         model.round_number = round_.number

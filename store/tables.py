@@ -126,6 +126,8 @@ class Round(Base):
     opened_at: Mapped[datetime | None]
     closed_at: Mapped[datetime | None]
     trained_at: Mapped[datetime | None]
+    problem: Mapped[str | None]
+    """Why no model came out of its training."""
     draws: Mapped[list[Draw]] = relationship(back_populates="round", order_by="Draw.rank")
 
     @property

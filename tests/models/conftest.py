@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from models.classifier import Classifier
-from models.training import train
+from models.device import choose
+from models.learner import Examples
+from models.network_learner import FullLearner
+from models.recipe import DEFAULT
+from models.workshop import Workshop
 
 Labelled = dict[str, Any]  # columns of the same length: images, labels, weights
 
@@ -23,6 +28,10 @@ def bars(count: int, *, seed: int) -> Labelled:
     return {"images": images, "labels": labels.astype(np.int64), "weights": np.ones(count, dtype=np.float32)}
 
 
+def examples_of(data: Labelled) -> Examples:
+    return Examples(data["images"], data["labels"], data["weights"], classes=3)
+
+
 @pytest.fixture(scope="session")
 def training_set() -> Labelled:
     return bars(48, seed=1)
@@ -34,12 +43,20 @@ def unseen() -> Labelled:
 
 
 @pytest.fixture(scope="session")
-def classifier(training_set: Labelled) -> Classifier:
-    trained = train(**training_set, network="small-cnn", classes=3, seed=5, device="cpu")
+def learner() -> FullLearner:
+    return FullLearner("small-cnn", DEFAULT, choose("cpu"))
+
+
+@pytest.fixture(scope="session")
+def classifier(training_set: Labelled, learner: FullLearner) -> Classifier:
     return Classifier(
-        trained.network,
-        network_name="small-cnn",
+        learner,
+        learner.fit(examples_of(training_set), seed=5),
         classes=["left", "middle", "right: größer"],
         version="project-1-round-1",
-        device="cpu",
     )
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    return Workshop(tmp_path / "weights", tmp_path / "frozen", "cpu")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models import networks
-from models.classifier import BATCH, Classifier
+from models.classifier import Classifier
+from models.training import BATCH_WITHOUT_GRADIENTS
 
 Labelled = dict[str, Any]  # columns of the same length: images, labels, weights
 
@@ -24,7 +24,7 @@ def test_each_row_is_a_distribution_over_the_classes(classifier: Classifier, uns
 
 
 def test_rows_are_in_the_order_of_the_images_across_batches(classifier: Classifier, unseen: Labelled) -> None:
-    assert len(unseen["images"]) > BATCH
+    assert len(unseen["images"]) > BATCH_WITHOUT_GRADIENTS
     one_by_one = np.concatenate([classifier.probabilities(image[None]) for image in unseen["images"][250:262]])
     np.testing.assert_allclose(classifier.probabilities(unseen["images"])[250:262], one_by_one, atol=1e-6)
 
@@ -53,13 +53,30 @@ def test_scaled_images_are_refused(classifier: Classifier) -> None:
         classifier.probabilities(np.zeros((1, 3, 28, 28), dtype=np.float32))
 
 
-def test_it_knows_its_classes_version_and_size(classifier: Classifier) -> None:
-    assert classifier.classes == ("left", "middle", "right: größer")
-    assert classifier.version == "project-1-round-1"
-    assert classifier.input_size == 28
+def test_a_temperature_moves_probabilities_but_not_the_answer(classifier: Classifier, unseen: Labelled) -> None:
+    learnt = (classifier.learner, classifier.fitted)
+    warm = Classifier(*learnt, classes=classifier.classes, version="warm", temperature=3.0)
+    plain, warmed = (model.probabilities(unseen["images"]) for model in (classifier, warm))
+    assert (plain.argmax(axis=1) == warmed.argmax(axis=1)).all()
+    assert (warmed.max(axis=1) < plain.max(axis=1)).all()
+    cubed = plain ** (1 / 3)
+    np.testing.assert_allclose(warmed, cubed / cubed.sum(axis=1, keepdims=True), atol=1e-9)
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_temperature_that_is_none_is_refused(classifier: Classifier, temperature: float) -> None:
+    learnt = (classifier.learner, classifier.fitted)
+    with pytest.raises(ValueError, match="temperature must be finite and above 0"):
+        Classifier(*learnt, classes=classifier.classes, version="1", temperature=temperature)
 
 
 @pytest.mark.parametrize("classes", [["only"], ["twice", "twice"]])
-def test_classes_must_be_different_names(classes: list[str]) -> None:
+def test_classes_must_be_different_names(classifier: Classifier, classes: list[str]) -> None:
     with pytest.raises(ValueError, match="at least 2 different names"):
-        Classifier(networks.build("small-cnn", classes=2), network_name="small-cnn", classes=classes, version="1")
+        Classifier(classifier.learner, classifier.fitted, classes=classes, version="1")
+
+
+def test_more_classes_than_were_learnt_are_noticed(classifier: Classifier, unseen: Labelled) -> None:
+    wrong = Classifier(classifier.learner, classifier.fitted, classes=["a", "b", "c", "d"], version="1")
+    with pytest.raises(ValueError, match="4 classes gave logits of shape"):
+        wrong.probabilities(unseen["images"])

@@ -1,0 +1,1 @@
+"""Two models of one's own for the IWeS backend, as an example to start from."""

@@ -1,0 +1,41 @@
+"""Files that are whole or not there: what a kill or a power cut leaves is the last good one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PARTIAL = ".partial"
+
+
+def write(path: Path, content: bytes) -> None:
+    """After this returns, the file is whole on the disk; until then, what was there before is untouched."""
+    partial = path.with_name(f"{path.name}{PARTIAL}")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    with _opened(path.parent) as directory:
+        os.fsync(directory)
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """One writer at a time: a worker taken for dead may wake up while its successor writes the same folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with _opened(folder) as directory:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        yield directory
+    finally:
+        os.close(directory)

@@ -1,0 +1,92 @@
+"""Makes learners: those of this package by network and plan, those of other packages by their entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import cast
+
+from models import frozen, networks, plugins, pretrained
+from models.card import Card
+from models.device import Compute, choose
+from models.learner import Learner
+from models.network_learner import FullLearner, HeadLearner
+from models.plan import Plan
+from models.recipe import DEFAULT, Recipe
+
+Factory = Callable[..., Learner]
+
+
+class BadLearner(ValueError):
+    """A learner of another package that cannot be made; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What learners are made with."""
+
+    weights_folder: Path
+    """Pre-trained weights: downloaded once, or put there by hand."""
+    frozen_folder: Path
+    """Backbones that heads were trained on."""
+    device: str = "auto"
+
+    @cached_property
+    def compute(self) -> Compute:
+        return choose(self.device)
+
+    def learner(self, network: str, plan: Plan, *, learning_rate: float | None = None) -> Learner:
+        """The learner a project asks for; `learning_rate` is the one chosen before, where the plan says "choose"."""
+        if plugins.find(network) is not None:
+            return self.own(network)
+        found = pretrained.find(network, self.weights_folder)
+        way = plan.way_for(pretrained=found is not None)
+        recipe = plan.recipe_for(network, way=way, pretrained=found is not None)
+        if recipe.learning_rate is None and learning_rate is not None:
+            recipe = replace(recipe, learning_rate=learning_rate)
+        if way == "full":
+            return FullLearner(network, recipe, self.compute, found)
+        backbone = found or frozen.random(network, self.compute)
+        frozen.keep(self.frozen_folder, backbone)
+        return self._head(network, recipe, backbone.digest)
+
+    def learner_of(self, card: Card) -> Learner:
+        """The learner that can restore what a checkpoint holds. Raises ValueError where there is none any more."""
+        if card.way == "full":
+            return FullLearner(card.network, DEFAULT, self.compute)
+        if card.way == "head":
+            return self._head(card.network, DEFAULT, str(card.frozen))
+        learner = self.own(card.network)
+        if learner.frozen != card.frozen:
+            raise BadLearner(f"the model {card.network!r} describes images otherwise now than when this was trained")
+        return learner
+
+    def own(self, name: str) -> Learner:
+        """The learner another package brings under this name."""
+        point = plugins.find(name)
+        if point is None:
+            raise BadLearner(f"the model {name!r} comes from a package that is not installed here")
+        try:
+            factory = cast(Factory, point.load())
+            return factory(weights_folder=self.weights_folder, device=self.device)
+        except Exception as error:  # another package's code may raise anything
+            raise BadLearner(f"the model {name!r} of {point.value} cannot be made: {error}") from error
+
+    def _head(self, network: str, recipe: Recipe, digest: str) -> HeadLearner:
+        return HeadLearner(
+            lambda: frozen.load(self.frozen_folder, network, digest),
+            lambda classes: networks.head(network, classes=classes),
+            frozen=digest,
+            input_size=networks.input_size(network),
+            recipe=recipe,
+            compute=self.compute,
+        )
+
+
+def way_of(network: str, learner: Learner) -> str:
+    """What a card says of it: full, head, or own for a learner of another package."""
+    if plugins.find(network) is not None:
+        return "own"
+    return "full" if learner.frozen is None else "head"
