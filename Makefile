@@ -19,24 +19,27 @@ unexport VIRTUAL_ENV
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint setup clean bench-speed bench-coverage
+.PHONY: help demo test test-fast lint setup clean bench-speed bench-coverage bench-models
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
 	@echo "                 ANNOTATOR=auto  a script labels from the true labels; ends after ROUNDS=5 rounds"
 	@echo "                 DATA=folder     your own images: a folder per class, or a flat one with CLASSES=a,b,c"
 	@echo "                 K=50            labels per round        DEMO=.demo  where it keeps everything"
+	@echo "                 NETWORK=resnet18  what is trained (iwes doctor lists what there is)"
 	@echo "make test        lint and all tests, those with a real Label Studio included"
 	@echo "make test-fast   the tests that need no Label Studio and take no more than seconds"
 	@echo "make lint        ruff, mypy and the import contract"
 	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text (FULL=1: all picks)"
 	@echo "make bench-coverage  how often the intervals hold what they promise"
+	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder with train/ and test/)"
 	@echo "make setup       install everything (the other commands do it by themselves)"
 	@echo "make clean       remove what was installed; demos are kept"
 
 demo: setup
 	@exec $(RUN) -m backend.demo \
 	  $(if $(ANNOTATOR),--annotator '$(ANNOTATOR)') $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(K),--k '$(K)') \
+	  $(if $(NETWORK),--network '$(NETWORK)') \
 	  $(if $(DATA),--data '$(DATA)') $(if $(CLASSES),--classes '$(CLASSES)') $(if $(DEMO),--home '$(DEMO)')
 
 test: setup lint
@@ -56,6 +59,9 @@ bench-speed: $(OURS)
 
 bench-coverage: $(OURS)
 	@$(RUN) benchmarks/coverage.py
+
+bench-models: $(OURS)
+	@$(RUN) -m benchmarks.learning $(if $(PHOTOS),--photos '$(PHOTOS)') $(if $(ONLY),--only '$(ONLY)')
 
 # The two environments are installed side by side, and Label Studio's database is migrated while torch installs.
 setup: $(UV)

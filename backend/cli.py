@@ -72,16 +72,25 @@ def worker(names: tuple[str, ...], burst: bool) -> None:
 @click.option("--floor", default=0.05, show_default=True, help="Smallest probability of being asked for.")
 @click.option("--reserve", default=0.5, show_default=True, help="Tasks to go on with during training, as part of k.")
 @click.option("--sharpness", default=1.0, show_default=True, help="Exponent on the probability.")
-@click.option("--network", default="small-cnn", show_default=True, help="The network to train.")
+@click.option("--network", default="small-cnn", show_default=True, help="What to train; `iwes doctor` lists them.")
+@click.option("--train", "way", default="auto", show_default=True, help="full, head (frozen backbone) or auto.")
+@click.option("--recipe", default="auto", show_default=True, help="auto, or paper: SGD as in the IWeS paper.")
+@click.option("--learning-rate", help="A number, or choose: the best of five on the seed set. Default: the recipe's.")
+@click.option("--schedule", help="constant or cosine. Default: the recipe's.")
+@click.option("--balance", is_flag=True, help="Let rare classes count as much as frequent ones.")
+@click.option("--warm-start", is_flag=True, help="Go on from the last model instead of beginning anew.")
+@click.option("--calibrate", is_flag=True, help="Scale probabilities to be right on labels not trained on.")
 @click.option("--rng-seed", type=click.IntRange(0, 2**31 - 1), help="Makes every draw repeatable. Default: random.")
 @click.option("--backend-url", help="Where Label Studio reaches this backend, if not at IWES_BACKEND_URL.")
 def connect(url: str, token: str, studio_id: int, backend_url: str | None, **options: Any) -> None:
     """Connect a Label Studio project: from then on annotators get prioritised tasks."""
     from jobs.connect import Options
     from jobs.connect import connect as connect_project
+    from models.plan import Plan
 
+    plan = Plan.said({name: options.pop(name) for name in Plan.as_dict(Plan())})
     with _opened(backend_url) as place:
-        done = connect_project(place, url, token, studio_id, Options(**options), say=click.echo)
+        done = connect_project(place, url, token, studio_id, Options(training=plan, **options), say=click.echo)
     if done.already:
         click.echo(f"project {studio_id} is connected already; nothing was changed")
         return
@@ -129,6 +138,15 @@ def status() -> None:
         show(all_projects(place), queue_status(place.redis))
 
 
+@cli.command()
+def doctor() -> None:
+    """Show what this machine has to train with, and what is missing."""
+    from backend.doctor import examine
+
+    if not examine(Settings.from_env()):
+        sys.exit(1)
+
+
 @contextmanager
 def _opened(backend_url: str | None = None) -> Iterator[Workplace]:
     settings = Settings.from_env()
@@ -154,8 +172,18 @@ def main() -> None:
     from backend.embedded.ports import PortBusy
     from backend.embedded.process import ProcessFailed
     from backend.embedded.redis import RedisUnavailable
+    from models.plan import PlanError
 
-    ours = (StudioError, StoreError, UnknownProject, SettingsError, ProcessFailed, RedisUnavailable, PortBusy)
+    ours = (
+        StudioError,
+        StoreError,
+        UnknownProject,
+        SettingsError,
+        ProcessFailed,
+        RedisUnavailable,
+        PortBusy,
+        PlanError,
+    )
     try:
         cli()
     except ours as error:

@@ -7,8 +7,8 @@ from typing import Any
 
 from label_studio_ml.model import LabelStudioMLBase
 
-from jobs.images import ImageSource
 from jobs.intake import classes_of
+from jobs.rows import RowSource
 from jobs.versions import UNTRAINED
 from jobs.workplace import Workplace
 from models.classifier import Classifier
@@ -24,8 +24,7 @@ class IWeS(LabelStudioMLBase):  # type: ignore[misc]
         self._classifier = classifier
         self._labels = classes_of(project)
         if classifier is not None:
-            client = place.studio(project).client
-            self._source = ImageSource(project, client, place.settings.image_cache, classifier.input_size)
+            self._source = RowSource(place, project, classifier.learner)
 
     def predict(self, tasks: Sequence[dict[str, Any]], **_: Any) -> list[dict[str, Any]]:
         """One prediction per task, in order; `score` is the probability of the class named. A task whose image cannot
@@ -34,7 +33,7 @@ class IWeS(LabelStudioMLBase):  # type: ignore[misc]
         if self._classifier is None or not tasks:
             return answers
         loaded = self._source.load([task["data"] for task in tasks])
-        for place, row in zip(loaded.good, self._classifier.probabilities(loaded.images), strict=True):
+        for place, row in zip(loaded.good, self._classifier.probabilities(loaded.rows), strict=True):
             best = int(row.argmax())
             answers[place]["result"] = self._labels.result_of(self._classifier.classes[best])
             answers[place]["score"] = float(row[best])

@@ -45,8 +45,10 @@ class Predictors:
         from backend.predictor import IWeS
         from models import checkpoint
 
-        known = None if version == UNTRAINED else checkpoint.load(folder(self._place.settings, project, version))
-        return IWeS(self._place, project, known)
+        if version == UNTRAINED:
+            return IWeS(self._place, project, None)
+        kept_in = folder(self._place.settings, project, version)
+        return IWeS(self._place, project, checkpoint.load(kept_in, self._place.workshop))
 
 
 def _import_torch() -> None:

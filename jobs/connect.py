@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from urllib.parse import urlsplit
 
 import requests
@@ -15,7 +15,9 @@ from sqlalchemy import delete
 from jobs import draw, publish, reconcile
 from jobs.images import ImageSource, NothingServed
 from jobs.workplace import Workplace
-from models import networks
+from models import networks, plugins
+from models.networks import UnknownNetwork
+from models.plan import Plan
 from store import pool, projects, rounds
 from store.tables import Draw, Label, Project, Round, RoundState, Task, now
 from studio import connection, queue
@@ -43,6 +45,7 @@ class Options:
     reserve: float = 0.5
     sharpness: float = 1.0
     network: str = "small-cnn"
+    training: Plan = field(default_factory=Plan)
     rng_seed: int | None = None
 
     def check(self) -> None:
@@ -53,11 +56,19 @@ class Options:
             "--floor must be between 0 and 1, both excluded": 0 < self.floor < 1,
             "--reserve must be between 0 and 10": 0 <= self.reserve <= 10,
             "--sharpness must be above 0": 0 < self.sharpness <= 100,
-            f"--network must be one of {', '.join(networks.names())}": self.network in networks.names(),
         }
         for rule, kept in rules.items():
             if not kept:
                 raise ConnectError(rule)
+        try:
+            input_size(self.network)
+        except UnknownNetwork as error:
+            raise ConnectError(f"--network: {error}") from error
+
+
+def input_size(network: str) -> int:
+    """Side of the images a network reads; a model of another package says so only once it is made, so any will do."""
+    return networks.input_size("small-cnn" if plugins.find(network) else network)
 
 
 @dataclass(frozen=True)
@@ -140,6 +151,7 @@ def _remember(
 ) -> Project:
     values = {
         **asdict(options),
+        "training": options.training.as_dict(),
         "rng_seed": options.rng_seed if options.rng_seed is not None else secrets.randbelow(2**31),
         "title": before.title,
         "token": token.strip(),
@@ -205,9 +217,16 @@ def _try_images(place: Workplace, project: Project, studio: StudioProject) -> No
         some = [task.data for task in pool.by_id(session, pool.drawable(session, stored, at_least=1)[:TRIED_IMAGES])]
     if not some:
         return
-    size = networks.input_size(project.network)
+    source = ImageSource(
+        project,
+        studio.client,
+        place.settings.image_cache,
+        input_size(project.network),
+        prefixes=place.settings.image_prefixes,
+        most_bytes=place.settings.shelf_bytes,
+    )
     try:
-        loaded = ImageSource(project, studio.client, place.settings.image_cache, size).load(some)
+        loaded = source.load(some)
     except NothingServed as error:
         raise ConnectError(f"no image can be read: {error}") from error
     if not len(loaded.good):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import iwes
 from jobs import versions
-from jobs.images import ImageSource
+from jobs.rows import RowSource
 from jobs.workplace import Workplace
 from models import checkpoint
 from store import pool
@@ -22,9 +22,8 @@ class Scorer:
 
     def __init__(self, place: Workplace, project: Project, model_version: str) -> None:
         self._place = place
-        self._classifier = classifier = checkpoint.load(versions.folder(place.settings, project, model_version))
-        client = place.studio(project).client
-        self._source = ImageSource(project, client, place.settings.image_cache, classifier.input_size)
+        self._classifier = checkpoint.load(versions.folder(place.settings, project, model_version), place.workshop)
+        self._source = RowSource(place, project, self._classifier.learner)
         self._known: dict[int, float] = {}
         self.predicted: dict[int, str] = {}
         """The class each scored task was given."""
@@ -52,7 +51,7 @@ class Scorer:
             data: list[Mapping[str, Any]] = [task.data for task in pool.by_id(session, task_ids)]
         loaded = self._source.load(data)
         if len(loaded.good):
-            probabilities = self._classifier.probabilities(loaded.images)
+            probabilities = self._classifier.probabilities(loaded.rows)
             readable = [task_ids[place] for place in loaded.good]
             best = [self._classifier.classes[place] for place in probabilities.argmax(axis=1)]
             self._known |= zip(readable, iwes.entropy(probabilities).tolist(), strict=True)

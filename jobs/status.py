@@ -40,6 +40,8 @@ class RoundStatus:
     model_version: str | None
     model: ModelStatus | None
     """The model trained at this round's end."""
+    problem: str | None
+    """Why there is none."""
     accuracy: Accuracy | None
     """Of the model that drew this round, on the pool as it was then."""
     drawn_at: datetime
@@ -145,6 +147,7 @@ def _round_status(session: Session, round_: Round, model: ModelStatus | None, ac
         skipped=progress.skipped,
         model_version=round_.model_version,
         model=model,
+        problem=round_.problem,
         accuracy=accuracy,
         drawn_at=round_.drawn_at,
         opened_at=round_.opened_at,

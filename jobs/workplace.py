@@ -1,4 +1,4 @@
-"""What every job has at hand: settings, the store, Redis, and a client for a project's Label Studio."""
+"""What every job has at hand: settings, the store, Redis, a client for a project's Label Studio, and learners."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -16,6 +17,9 @@ from store.database import Store, open_store
 from store.tables import Project
 from studio.client import Client
 from studio.projects import StudioProject
+
+if TYPE_CHECKING:
+    from models.workshop import Workshop
 
 REDIS_SECONDS = 0.3
 """A webhook has one second in all, so a Redis that does not answer must be given up sooner than that."""
@@ -34,6 +38,13 @@ class Workplace:
             socket_timeout=REDIS_SECONDS,
             retry=Retry(NoBackoff(), 0),
         )
+
+    @cached_property
+    def workshop(self) -> Workshop:
+        from models.workshop import Workshop  # brings torch, which most commands do without
+
+        folder = self.settings.models_folder / "frozen"
+        return Workshop(self.settings.weights_folder, folder, self.settings.device)
 
     def studio(self, project: Project) -> StudioProject:
         return StudioProject(Client(project.studio_url, project.token), project.studio_id)

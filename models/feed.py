@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from models.device import Compute
 from models.learner import Examples, Rows
+from models.shelf_view import View
 
 Places = NDArray[np.int64] | slice
 
@@ -58,30 +58,47 @@ class Feed:
     def batches(self, parts: Iterable[NDArray[np.int64]]) -> Generator[Tensor]:
         """The rows at each part's places, on the device; close it where it is not used up."""
         if self.kept is None:
-            yield from read_ahead(self.rows, parts, self.compute)
+            yield from read_ahead((self.rows[places] for places in parts), self.compute)
             return
         for places in parts:
             yield self.kept[torch.from_numpy(places).to(self.compute.device)]
 
 
-def read_ahead(rows: Rows, parts: Iterable[Places], compute: Compute) -> Generator[Tensor]:
-    """The rows at each part's places, on the device; the next are read by a thread while these are used.
+def in_order(rows: Rows, batch: int) -> Iterator[NDArray[Any]]:
+    """All rows once, in batches; at least one, if an empty one. Those on disk leave the memory again behind it."""
+    if isinstance(rows, View) and len(rows):
+        yield from rows.chunks(batch)
+        return
+    for start in range(0, max(len(rows), 1), batch):
+        yield rows[start : start + batch]
+
+
+def once(batches: Iterator[NDArray[Any]], compute: Compute) -> Generator[Tensor]:
+    """These batches on the device. Where that is the memory they are read into, reading ahead would gain nothing."""
+    if compute.pinned:
+        yield from read_ahead(batches, compute)
+        return
+    for rows in batches:
+        yield _tensor(rows).to(compute.device)
+
+
+def read_ahead(batches: Iterator[NDArray[Any]], compute: Compute) -> Generator[Tensor]:
+    """These batches on the device; the next is read by a thread while one is used.
 
     An error in reading comes up where those rows were due. The thread ends with the iterator, be it used up or closed.
     """
 
-    def read(places: Places) -> Tensor:
-        batch = _tensor(rows[places])
-        return batch.pin_memory() if compute.pinned else batch
+    def read() -> Tensor | None:
+        rows = next(batches, None)
+        if rows is None:
+            return None
+        return _tensor(rows).pin_memory() if compute.pinned else _tensor(rows)
 
-    coming: deque[Future[Tensor]] = deque()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="read-ahead") as reader:
-        for places in parts:
-            coming.append(reader.submit(read, places))
-            if len(coming) > 1:
-                yield coming.popleft().result().to(compute.device, non_blocking=compute.pinned)
-        while coming:
-            yield coming.popleft().result().to(compute.device, non_blocking=compute.pinned)
+        coming = reader.submit(read)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(read)
+            yield batch.to(compute.device, non_blocking=compute.pinned)
 
 
 def _tensor(rows: NDArray[Any]) -> Tensor:

@@ -7,9 +7,15 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+SMALL = 0.1
+
 
 class LinearHead(nn.Module):
-    """One linear layer on standardised features; until `standardise` is called, on the features as they are."""
+    """One linear layer on standardised features; until `standardise` is called, on the features as they are.
+
+    It starts with a tenth of the usual random weights: the full ones are noise that few labels do not train away, and
+    none at all would leave two heads of one training set with nothing to disagree about.
+    """
 
     mean: Tensor
     scale: Tensor
@@ -19,6 +25,9 @@ class LinearHead(nn.Module):
         self.register_buffer("mean", torch.zeros(features))
         self.register_buffer("scale", torch.ones(features))
         self.linear = nn.Linear(features, classes)
+        with torch.no_grad():
+            self.linear.weight.mul_(SMALL)
+            self.linear.bias.zero_()
 
     @torch.no_grad()
     def standardise(self, features: Tensor) -> None:

@@ -28,6 +28,8 @@ _MAGIC = (
     (b"MM\x00*", "TIFF"),
 )
 
+_BOMB = "decompression bomb: something in the file unpacks to far more than a picture needs"
+
 _ORIENTATION_TAG = 0x0112
 _TO_UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -80,7 +82,7 @@ def _open(data: bytes, pixel_limit: int) -> Image.Image:
     except MemoryError:
         raise
     except Exception as error:  # see decode
-        raise BadImage(_not_an_image(data)) from error
+        raise BadImage(_BOMB if _is_bomb(error) else _not_an_image(data)) from error
     width, height = image.size
     if width * height > pixel_limit:
         raise BadImage(f"too many pixels: {width} × {height}, {too_many}")
@@ -128,6 +130,8 @@ def _centre_square(image: Image.Image, size: int) -> Image.Image:
 
 
 def _damage(error: Exception, kind: str) -> str:
+    if _is_bomb(error):
+        return _BOMB
     text = str(error)
     cut_off = isinstance(error, EOFError) or any(
         sign in text.lower() for sign in ("truncated", "unexpected end", "not enough")
@@ -135,6 +139,11 @@ def _damage(error: Exception, kind: str) -> str:
     if cut_off:
         return f"truncated: the {kind} file ends before the picture does"
     return f"damaged {kind} file: {text or type(error).__name__}"
+
+
+def _is_bomb(error: Exception) -> bool:
+    """Pillow stops unpacking a text or a colour profile, wherever in the file it is, at 1 MB."""
+    return "Decompressed data too large" in str(error)
 
 
 def _not_an_image(data: bytes) -> str:

@@ -94,9 +94,9 @@ DEFAULT = Recipe(threads=1)
 
 PAPER = Recipe(optimiser="sgd", learning_rate=None, weight_decay=0.0, batch=100, augment=False)
 
-# With it, linear heads on standardised features of 1280 and of 64 dimensions were as accurate and as well calibrated,
-# from 50 labels to thousands, as logistic regressions whose penalty was tuned for each. Ending at a loss of 0.1 is what
-# regularises them, so it suits any number of labels and features; with few of both it takes many epochs to get there.
+# With it, linear heads on 1280 features of photos did as well as logistic regressions whose penalty was tuned for each
+# number of labels, from 50 to 3,000; on 64 features of digits up to 1.5 points worse. Ending at a loss of 0.1 is what
+# regularises them: it carries over from few labels and features to many, where a number of epochs does not.
 HEAD = Recipe(epochs_at_most=200, augment=False, threads=1)
 
 FINE_TUNE = Recipe(learning_rate=1e-4, schedule="cosine", epochs_at_most=20, freeze_norms=True)

@@ -17,7 +17,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from models.augmentation import shifted
 from models.convergence import Convergence
 from models.device import Compute, Portion, choose
-from models.feed import Feed, read_ahead
+from models.feed import Feed, in_order, once
 from models.learner import Diverged, Examples, OnProgress, Progress, Rows, unheard
 from models.optimiser import optimiser_for
 from models.recipe import Recipe
@@ -80,8 +80,7 @@ def logits(
     module: nn.Module, rows: Rows, *, compute: Compute, batch: int = BATCH_WITHOUT_GRADIENTS
 ) -> NDArray[np.float32]:
     """What a module in evaluation mode on the device of `compute` says of all rows: (n, classes)."""
-    parts = [slice(start, start + batch) for start in range(0, max(len(rows), 1), batch)]
-    with closing(read_ahead(rows, parts, compute)) as batches:
+    with closing(once(in_order(rows, batch), compute)) as batches:
         return _answers(module, batches, compute, Portion(batch)).cpu().numpy()
 
 

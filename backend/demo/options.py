@@ -20,6 +20,7 @@ class DemoOptions:
     classes: list[str]
     home: Path
     k: int
+    network: str
     studio: Path
     """Label Studio's executable, in the environment `make setup` made for it."""
     template: Path
@@ -36,6 +37,7 @@ def parse(argv: Sequence[str] | None = None) -> DemoOptions:
     add("--classes", type=parse_classes, default=[], help="a,b,c: the classes to choose from")
     add("--home", type=Path, default=Path(".demo"), help="where the demo keeps everything (default .demo)")
     add("--k", type=_at_least_one, default=50, help="labels per round, the first one included (default 50)")
+    add("--network", help="what is trained (default: small-cnn for the digits, efficientnet-lite0 for your images)")
     add("--studio", type=Path, default=ROOT / ".venv-studio" / "bin" / "label-studio", help=argparse.SUPPRESS)
     add("--template", type=Path, default=ROOT / ".cache" / "label-studio", help=argparse.SUPPRESS)
     add("--studio-port", type=int, default=8080, help="preferred at the first start (default 8080)")
@@ -50,6 +52,7 @@ def parse(argv: Sequence[str] | None = None) -> DemoOptions:
         classes=given.classes,
         home=given.home.resolve(),
         k=given.k,
+        network=given.network or ("efficientnet-lite0" if given.data else "small-cnn"),
         studio=given.studio.absolute(),
         template=given.template,
         studio_port=given.studio_port,

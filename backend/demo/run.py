@@ -127,7 +127,7 @@ class Demo:
             if project is None or not project.connected:
                 from jobs.connect import Options, connect
 
-                options = Options(k=wanted, seed_size=max(wanted, 2))
+                options = Options(k=wanted, seed_size=max(wanted, 2), network=self._options.network)
                 project = connect(place, studio.url, studio.token, studio_id, options, step.say).project
             step.result = f"{project.k} labels a round"
             if project.k != wanted:
@@ -164,6 +164,6 @@ class Demo:
         annotator = Annotator(demo.url, project.studio_id, demo.session, truth)
         # Past the end of its queue Label Studio serves tasks at random, as if nothing had been asked for.
         annotator.ready = lambda: bool(watch.queued(place, project.id) - set(annotator.given))
-        run = AutoRun(place, project, annotator, HeldOut(pictures).accuracy)
+        run = AutoRun(place, project, annotator, HeldOut(pictures, place.workshop).accuracy)
         with Screen(self._console, table=True) as screen:
             run.follow(self._options.rounds, partial(watch.look, place, project.id, {}), screen, stack.check)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -173,6 +174,36 @@ SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>'
 def test_a_bad_image_says_what_is_wrong(data: bytes, reason: str) -> None:
     with pytest.raises(BadImage, match=reason):
         decode(data, size=28)
+
+
+def png_chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+ZEROS = zlib.compress(bytes(50_000_000), 9)
+
+
+@pytest.mark.parametrize("where", [-12, 33], ids=["after the picture", "before the picture"])
+@pytest.mark.parametrize(
+    "chunk",
+    [png_chunk(b"zTXt", b"k\0\0" + ZEROS), png_chunk(b"iTXt", b"k\0\1\0\0\0" + ZEROS)],
+    ids=["zTXt", "iTXt"],
+)
+def test_a_text_that_unpacks_to_a_thousand_times_its_size_is_not_unpacked(chunk: bytes, where: int) -> None:
+    good = encoded(photo())
+    with pytest.raises(BadImage, match="decompression bomb"):
+        decode(good[:where] + chunk + good[where:], size=28)
+
+
+def test_pixels_that_unpack_to_more_than_the_picture_holds_are_not_unpacked() -> None:
+    header = encoded(Image.new("RGB", (40, 40)))[:33]
+    data = header + png_chunk(b"IDAT", ZEROS) + png_chunk(b"IEND", b"")
+    tracemalloc.start()
+    try:
+        assert flat_colour(decode(data, size=28)) == (0, 0, 0)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_damaged_png_body_is_a_bad_image() -> None:

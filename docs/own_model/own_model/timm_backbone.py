@@ -42,7 +42,7 @@ def make(*, weights_folder: Path, device: str) -> HeadLearner:
     size = config["input_size"][1]
     return HeadLearner(
         lambda: backbone,
-        lambda classes: LinearHead(body.num_features, classes),
+        lambda classes: LinearHead(body.head_hidden_size, classes),
         frozen=digest_of(backbone, f"timm/{NAME}", size),
         input_size=size,
         recipe=HEAD,

@@ -1,0 +1,19 @@
+"""Why an image is set aside."""
+
+from __future__ import annotations
+
+SHOWN = 120
+
+
+class SetAside(ValueError):
+    """The image cannot be had; the message says why, in words for a person."""
+
+
+class Away(SetAside):
+    """The image cannot be had now, and is not to blame: whoever has it does not serve it."""
+
+
+def shown(address: str) -> str:
+    """The address on one line and short."""
+    line = "".join(sign if sign.isprintable() else "�" for sign in address[: SHOWN + 1])
+    return line if len(line) <= SHOWN else line[:SHOWN] + "…"

@@ -1,0 +1,187 @@
+"""The images of a project's tasks, each fetched and decoded once; a bad one is set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.images.destination import Resolve, resolve
+from jobs.images.fetcher import Fetcher
+from jobs.images.origins import Origins
+from jobs.images.reasons import Away, SetAside
+from models.images import BadImage, decode
+from models.shelf import KEY_BYTES, Key, Shelf, key_of
+from models.shelf_view import View, joined
+from store.tables import Project
+from studio.client import Client
+from studio.errors import StudioError
+
+FETCHERS = 8
+BATCH = 128
+"""Images fetched before they are put on the shelf together."""
+PIXEL_BYTES = 4 * 2**30
+ADDRESS_BYTES = 128 * 2**20
+"""Room for four million addresses."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    images: View
+    """Those that could be read, in the order asked for. They lie on disk, so there may be more than memory holds."""
+    good: NDArray[np.int64]
+    """Their places among the tasks asked for."""
+    keys: list[Key]
+    """What stands for the content of each: equal files have equal keys, under whatever address."""
+    bad: dict[int, str]
+    """Place → why it could not be read."""
+
+
+class NothingServed(StudioError):
+    """Not one image of many can be fetched: a storage is away, and no image is to blame. Worth another try later."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    key: Key
+    pixels: NDArray[np.uint8]
+
+
+@dataclass
+class _Loading:
+    """What is found out while images are loaded."""
+
+    places: list[int] = field(default_factory=list)
+    keys: list[Key] = field(default_factory=list)
+    bad: dict[int, SetAside] = field(default_factory=dict)
+
+    def check(self, asked: int) -> None:
+        away = [str(reason) for reason in self.bad.values() if isinstance(reason, Away)]
+        if len(away) == asked > 1:
+            raise NothingServed(f"none of {asked} images is served; the first: {away[0]}")
+
+
+class ImageSource:
+    """The images of one project at one size."""
+
+    def __init__(
+        self,
+        project: Project,
+        client: Client,
+        cache: Path,
+        size: int,
+        *,
+        prefixes: Sequence[str] = (),
+        most_bytes: int = PIXEL_BYTES,
+        resolver: Resolve = resolve,
+    ) -> None:
+        """Besides Label Studio, images may come from addresses under these prefixes; raises OriginError for a prefix
+        that cannot be used. The cache, shared by all projects, keeps `most_bytes` of pixels of this size."""
+        self._field = project.field
+        self._size = size
+        self._fetcher = Fetcher(client, Origins(prefixes), resolver=resolver)
+        self._addresses = Shelf(cache / "addresses", (KEY_BYTES,), np.uint8, most_bytes=ADDRESS_BYTES)
+        some_batches = 4 * BATCH * 3 * size * size
+        self._pixels = Shelf(
+            cache / f"pixels-{size}", (3, size, size), np.uint8, most_bytes=max(most_bytes, some_batches)
+        )
+
+    def keys(self, tasks: Sequence[Mapping[str, Any]]) -> list[Key | None]:
+        """What stands for each image's content, as far as it was fetched before; nothing is fetched."""
+        addressed = [(place, address) for place, data in enumerate(tasks) if (address := self._address(data))]
+        found, rows = self._addresses.look_up([self._fetcher.key(address) for _, address in addressed])
+        content = rows[:].tobytes()
+        known: list[Key | None] = [None] * len(tasks)
+        for row, index in enumerate(found.tolist()):
+            known[addressed[index][0]] = content[row * KEY_BYTES : (row + 1) * KEY_BYTES]
+        return known
+
+    def load(self, tasks: Sequence[Mapping[str, Any]]) -> Loaded:
+        """The images of the tasks with these data. A server that does not answer raises; a bad image does not."""
+        loading = _Loading()
+        images = joined(self._views(tasks, loading))
+        loading.check(len(tasks))
+        order = np.argsort(np.array(loading.places, np.int64))
+        return Loaded(
+            images=images.take(order),
+            good=np.array(loading.places, np.int64)[order],
+            keys=[loading.keys[row] for row in order.tolist()],
+            bad={place: str(reason) for place, reason in sorted(loading.bad.items())},
+        )
+
+    def _views(self, tasks: Sequence[Mapping[str, Any]], loading: _Loading) -> Iterator[View]:
+        """The images that are on the shelf, then the others, batch by batch as they are put there."""
+        known = [(place, key) for place, key in enumerate(self.keys(tasks)) if key is not None]
+        found, view = self._pixels.look_up([key for _, key in known])
+        for index in found.tolist():
+            loading.places.append(known[index][0])
+            loading.keys.append(known[index][1])
+        yield view
+        here = set(loading.places)
+        wanted: dict[str, list[int]] = {}
+        for place, data in enumerate(tasks):
+            if place in here:
+                continue
+            if address := self._address(data):
+                wanted.setdefault(address, []).append(place)
+            else:
+                loading.bad[place] = SetAside(f"the task's field {self._field!r} holds no address")
+        with ThreadPoolExecutor(FETCHERS) as threads:
+            addresses = list(wanted)
+            for start in range(0, len(addresses), BATCH):
+                batch = addresses[start : start + BATCH]
+                outcomes = dict(zip(batch, threads.map(self._read, batch), strict=True))
+                yield from self._keep(outcomes, wanted, loading)
+
+    def _read(self, address: str) -> _Read | SetAside:
+        try:
+            content = self._fetcher.fetch(address)
+            return _Read(key_of(content), decode(content, size=self._size))
+        except SetAside as reason:
+            return reason
+        except BadImage as error:
+            return SetAside(str(error))
+
+    def _keep(
+        self, outcomes: Mapping[str, _Read | SetAside], wanted: Mapping[str, Sequence[int]], loading: _Loading
+    ) -> Iterator[View]:
+        read: dict[str, _Read] = {}
+        keys: list[Key] = []
+        for address, outcome in outcomes.items():
+            places = wanted[address]
+            if isinstance(outcome, SetAside):
+                loading.bad |= dict.fromkeys(places, outcome)
+            else:
+                read[address] = outcome
+                loading.places.extend(places)
+                keys.extend([outcome.key] * len(places))
+        loading.keys.extend(keys)
+        if read:
+            yield self._shelve(read, keys)
+
+    def _shelve(self, read: Mapping[str, _Read], keys: Sequence[Key]) -> View:
+        content = [one.key for one in read.values()]
+        pixels = np.stack([one.pixels for one in read.values()])
+        while True:
+            self._pixels.put(content, pixels)
+            found, view = self._pixels.look_up(keys)
+            if len(found) == len(keys):  # else others have filled the shelf since
+                break
+        rows = np.frombuffer(b"".join(content), np.uint8).reshape(-1, KEY_BYTES)
+        self._addresses.put([self._fetcher.key(address) for address in read], rows)
+        return view
+
+    def _address(self, data: Mapping[str, Any]) -> str | None:
+        address = data.get(self._field)
+        if not isinstance(address, str) or not address:
+            return None
+        try:
+            address.encode()
+        except UnicodeEncodeError:  # half a pair of surrogates, which JSON can hold
+            return None
+        return address

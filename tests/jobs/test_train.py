@@ -1,0 +1,226 @@
+"""A round's training: every label with its weight, images described once, and no bad model in place of a good one."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jobs import versions
+from jobs.draw import draw_round
+from jobs.train import train_round
+from jobs.workplace import Workplace
+from models import card as cards
+from models import checkpoint
+from store import pool, projects, rounds
+from store.database import Store
+from store.tables import Model, Project, Round, RoundState
+from tests.conftest import a_label, add_round, make_project, put_label
+from tests.files import Files, picture
+
+NAMES = ["dark", "light"]
+COUNT = 24
+ASTRAY = """
+    import numpy as np
+    from models.learner import Diverged
+
+    class Astray:
+        input_size = 28
+        frozen = "pixel-1"
+        fits = 0
+        starts = []
+
+        def describe(self, images):
+            return images[:, 0, :1, 0].astype(np.float32)
+
+        def fit(self, examples, *, seed, start=None, on_progress=print):
+            Astray.fits += 1
+            Astray.starts.append(start)
+            if Astray.fits > 1 and MODE == "diverges":
+                raise Diverged("the loss became nan")
+            return Fitted(np.float32(1 if Astray.fits == 1 or MODE == "sound" else -1))
+
+        def restore(self, tensors, *, classes):
+            return Fitted(tensors["sign"])
+
+    class Fitted:
+        metrics = {"loss": 0.5}
+
+        def __init__(self, sign):
+            self.sign = np.asarray(sign).reshape(1)
+
+        def logits(self, rows):
+            return np.hstack([-(rows[:] - 127), rows[:] - 127]) * self.sign / 40
+
+        def tensors(self):
+            return {"sign": self.sign}
+
+    def make(*, weights_folder, device):
+        return Astray()
+"""
+
+
+@pytest.fixture
+def files() -> Iterator[Files]:
+    with Files() as files:
+        files.held = {f"/data/{n}.png": picture(28, shade=40 if n % 2 else 220, noise=n) for n in range(1, COUNT + 1)}
+        yield files
+
+
+@pytest.fixture
+def astray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """A model of another package that is sound the first time and then behaves as the test says."""
+    (tmp_path / "astray_model.py").write_text(textwrap.dedent(ASTRAY.replace("MODE", repr(request.param))))
+    info = tmp_path / "astray_model-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: astray-model\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[iwes.models]\nastray = astray_model:make\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "astray_model", raising=False)
+
+
+def a_project(store: Store, files: Files, **changes: object) -> Project:
+    return make_project(store, tasks=COUNT, studio_url=files.url, classes=NAMES, **changes)
+
+
+def labelled_round(store: Store, project: Project, number: int, ids: list[int]) -> None:
+    """A round drawn, published and labelled with the truth to its last task."""
+    add_round(store, project, number, ids, wanted=len(ids))
+    for n in ids:
+        put_label(store, project, n, a_label(n, NAMES[0] if n % 2 else NAMES[1]))
+
+
+def after(place: Workplace, project: Project, number: int) -> tuple[Round, list[Model]]:
+    train_round(place, project.id, number)
+    with place.store.read() as session:
+        return rounds.by_number(session, project, number), list(rounds.models(session, project))
+
+
+def test_a_training_leaves_a_model_its_card_and_its_metrics(place: Workplace, store: Store, files: Files) -> None:
+    project = a_project(store, files)
+    labelled_round(store, project, 0, list(range(1, 13)))
+    round_, (model,) = after(place, project, 0)
+    assert (round_.state, round_.problem) == (RoundState.TRAINED, None)
+    assert (model.version, model.examples) == (versions.version(0), 12)
+    assert model.metrics["seed_correct"] == model.metrics["seed_count"] == 12
+    card = cards.read(versions.folder(place.settings, project, model.version))
+    assert (card.network, card.way, card.classes) == ("small-cnn", "full", NAMES)
+    assert card.metrics["epochs"] == model.metrics["epochs"] > 1
+
+
+def test_an_image_that_cannot_be_read_is_set_aside_and_the_others_train(
+    place: Workplace, store: Store, files: Files
+) -> None:
+    files.held["/data/3.png"] = b"<html>log in</html>"
+    project = a_project(store, files)
+    labelled_round(store, project, 0, list(range(1, 9)))
+    _, (model,) = after(place, project, 0)
+    assert model.examples == 7
+    with store.read() as session:
+        assert list(pool.problems(session, project).values()) == [1]
+
+
+def test_a_head_describes_each_image_once_for_all_rounds(place: Workplace, store: Store, files: Files) -> None:
+    project = a_project(store, files, training={"way": "head"})
+    labelled_round(store, project, 0, list(range(1, 9)))
+    after(place, project, 0)
+    asked = len(files.asked)
+    labelled_round(store, project, 1, [9, 10, 11, 12])
+    _, models = after(place, project, 1)
+    assert len(files.asked) - asked == 4, "only the new images crossed the network"
+    assert [model.examples for model in models] == [8, 12]
+    assert len(list((place.settings.models_folder / "frozen").glob("*.safetensors"))) == 1
+    files.held.clear()  # whatever is asked for now is not there
+    labelled_round(store, project, 2, [])
+    with store.write() as session:
+        rounds.by_number(session, project, 2).state = RoundState.CLOSED
+    _, models = after(place, project, 2)
+    assert models[-1].examples == 12
+
+
+def test_a_draw_scores_by_descriptions_too(place: Workplace, store: Store, files: Files) -> None:
+    project = a_project(store, files, training={"way": "head"})
+    labelled_round(store, project, 0, list(range(1, 9)))
+    after(place, project, 0)
+    draw_round(place, project.id, 1)
+    with store.read() as session:
+        round_ = rounds.by_number(session, project, 1)
+        assert round_.rule == "ent"
+        assert all(draw.predicted in NAMES for draw in round_.draws)
+
+
+def test_a_calibrated_model_keeps_its_temperature(place: Workplace, store: Store, files: Files) -> None:
+    project = a_project(store, files, training={"way": "head", "calibrate": True})
+    labelled_round(store, project, 0, list(range(1, 13)))
+    _, (model,) = after(place, project, 0)
+    back = checkpoint.load(versions.folder(place.settings, project, model.version), place.workshop)
+    assert back.temperature == model.metrics["temperature"] != 1.0
+
+
+def test_a_rate_chosen_on_the_seed_set_is_used_ever_after(place: Workplace, store: Store, files: Files) -> None:
+    project = a_project(store, files, training={"way": "head", "learning_rate": "choose"})
+    labelled_round(store, project, 0, list(range(1, 9)))
+    _, (first,) = after(place, project, 0)
+    with store.write() as session:  # one that is not among those to choose from, to tell it from a new choice
+        stored = rounds.models(session, project)[0]
+        stored.metrics = {**stored.metrics, "learning_rate": 0.0123}
+    labelled_round(store, project, 1, [9, 10, 11, 12])
+    _, (_, second) = after(place, project, 1)
+    assert first.metrics["learning_rate"] in (0.001, 0.002, 0.005, 0.01, 0.1)
+    assert second.metrics["learning_rate"] == 0.0123
+
+
+@pytest.mark.parametrize(
+    ("astray", "reason"),
+    [("diverges", "the loss became nan"), ("collapses", "on the seed set 0 of 8 are right")],
+    indirect=["astray"],
+)
+@pytest.mark.usefixtures("astray")
+def test_a_model_that_went_astray_never_replaces_the_good_one(
+    place: Workplace, store: Store, files: Files, reason: str
+) -> None:
+    project = a_project(store, files, network="astray")
+    labelled_round(store, project, 0, list(range(1, 9)))
+    after(place, project, 0)
+    labelled_round(store, project, 1, [9, 10, 11, 12])
+    round_, models = after(place, project, 1)
+    assert round_.state == RoundState.TRAINED
+    assert reason in str(round_.problem)
+    assert "run 3 of 3" in str(round_.problem)
+    assert [model.version for model in models] == [versions.version(0)]
+    with store.read() as session:
+        current = rounds.current_model(session, projects.by_id(session, project.id))
+    assert current is not None
+    assert current.version == versions.version(0)
+
+
+@pytest.mark.parametrize("astray", ["sound"], indirect=True)
+@pytest.mark.usefixtures("astray")
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_warm_start_hands_the_last_model_over(place: Workplace, store: Store, files: Files, warm: bool) -> None:
+    project = a_project(store, files, network="astray", training={"warm_start": warm})
+    labelled_round(store, project, 0, list(range(1, 9)))
+    after(place, project, 0)
+    labelled_round(store, project, 1, [9, 10, 11, 12])
+    after(place, project, 1)
+    first, second = sys.modules["astray_model"].Astray.starts
+    assert first is None
+    assert (second is not None) == warm
+    if warm:
+        np.testing.assert_array_equal(second.tensors()["sign"], [1])
+
+
+def test_old_weights_make_room_but_the_first_and_the_last_stay(place: Workplace, store: Store, files: Files) -> None:
+    tight = Workplace(replace(place.settings, models_gigabytes=1e-9), place.store)
+    project = a_project(store, files)
+    for number, ids in enumerate([[1, 2, 3, 4], [5, 6], [7, 8], [9, 10]]):
+        labelled_round(store, project, number, ids)
+        after(tight, project, number)
+    folder = versions.folder(place.settings, project, versions.version(0)).parent
+    kept = {path.parent.name for path in folder.glob("*/weights-*.safetensors")}
+    assert kept == {versions.version(0), versions.version(2), versions.version(3)}
