@@ -71,7 +71,8 @@ def test_many_who_fetch_one_image_at_once_all_get_it_whole(files: Files, source:
 def test_a_bad_image_is_told_by_its_place_and_the_others_are_loaded(files: Files, source: ImageSource) -> None:
     files.held |= {"/data/1.png": picture(noise=1), "/data/2.png": b"<html>", "/data/3.png": picture(noise=3)}
     four = images(*(f"/data/{n}.png" for n in (1, 2, 3, 4)))
-    tasks = [*four, {"image": None}, *images("http://elsewhere/x.png")]
+    nowhere: dict[str, str | None] = {"image": None}
+    tasks = [*four, nowhere, *images("http://elsewhere/x.png")]
     for _ in range(2):
         loaded = source.load(tasks)
         assert loaded.good.tolist() == [0, 2]

@@ -202,7 +202,9 @@ MISTAKES = {
     "empty token": ("empty or holds blanks", {"--token": " "}),
     "unknown project": ("there is no project 99999", {"--project": "99999"}),
     "cap below one": ("--cap must be at least 1", {"--cap": "0.5"}),
-    "unknown network": ("--network must be one of", {"--network": "alexnet"}),
+    "unknown network": ("unknown network 'alexnett' (did you mean 'alexnet'?)", {"--network": "alexnett"}),
+    "unknown way": ("--train must be one of auto, full, head", {"--train": "half"}),
+    "no rate": ("--learning-rate is 'fast'; give a number, or 'choose'", {"--learning-rate": "fast"}),
     "backend elsewhere": ("this backend does not answer at", {"--backend-url": "http://127.0.0.1:1"}),
 }
 

@@ -8,14 +8,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
+import requests
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.demo.annotator import Annotator
 from backend.demo.members import sign_up
+from jobs import queues, versions
 from jobs.connect import Connected, Options, connect
 from jobs.reconcile import reconcile_project
 from jobs.workplace import Workplace
+from models import card as cards
 from store import rounds
 from store.tables import Draw, Label, Model, Project, RoundState
 from tests.live import Pool, at_rest, await_, drawn_tasks, state
@@ -256,3 +259,29 @@ def test_a_project_is_labelled_to_its_last_task_and_goes_on_when_tasks_are_added
     last = state(live, project)[0]
     pool.call("POST", f"/api/projects/{pool.id}/import", [{"data": {"image": f"/data/local-files/?d=digits/{name}"}}])
     await_(lambda: state(live, project) == (last + 1, RoundState.OPEN), "a round for the new task")
+
+
+def test_a_head_on_a_pretrained_backbone_goes_round_and_answers(live: Workplace, new_pool: Callable[..., Pool]) -> None:
+    pool = new_pool(size=24)
+    project = connected(live, pool, k=4, seed_size=10, network="efficientnet-lite0").project
+    person = pool.annotator()
+    stop = threading.Event()
+    person.run_in_thread(stop)
+    await_(lambda: state(live, project) >= (1, RoundState.OPEN), "a round drawn by the head")
+    stop.set()
+    with live.store.read() as session:
+        first = rounds.models(session, project)[0]
+        drawn = rounds.by_number(session, project, 1)
+        assert (drawn.rule, drawn.model_version) == ("ent", first.version)
+    assert cards.read(versions.folder(live.settings, project, first.version)).way == "head"
+    job = queues.find(live.redis, f"project-{project.id}-round-0-train")
+    assert job is not None
+    told = job.meta["progress"]
+    assert told["epoch"] == first.metrics["epochs"] <= told["of"]
+    assert told["loss"] < 0.5
+    tasks = [{"id": 1, "data": {"image": f"/data/local-files/?d=digits/{name}"}} for name in list(pool.truth)[:5]]
+    asked = {"tasks": tasks, "project": f"{pool.id}.1"}
+    answer = requests.post(f"{project.backend_url}/predict", json=asked, auth=("iwes", project.secret), timeout=60)
+    results = answer.json()["results"]
+    assert [result["model_version"] for result in results] == [first.version] * 5
+    assert all(0.1 <= result["score"] <= 1 and result["result"] for result in results)
