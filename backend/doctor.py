@@ -124,7 +124,7 @@ def _images(settings: Settings) -> Iterator[Finding]:
     try:
         Origins(settings.image_prefixes)
     except OriginError as error:
-        yield Finding("images", f"IWES_IMAGE_PREFIXES: {error}", good=False)
+        yield Finding("images", str(error), good=False)
     else:
         more = ", ".join(settings.image_prefixes) or "nowhere else (set IWES_IMAGE_PREFIXES to allow more)"
         yield Finding("images", f"from the connected Label Studio, data URIs, and {more}")

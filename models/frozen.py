@@ -3,6 +3,7 @@ package its backbone came from, and a hundred rounds of heads need one copy."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 import safetensors.torch
@@ -27,6 +28,7 @@ def keep(folder: Path, backbone: Pretrained) -> None:
         durable.write(path, safetensors.torch.save(tensors))
 
 
+@lru_cache(maxsize=2)  # a web server goes through many heads of one backbone
 def load(folder: Path, network: str, digest: str) -> nn.Module:
     """The backbone of the named network with this digest. Raises BadCheckpoint where it is gone or damaged."""
     path = _path(folder, digest)

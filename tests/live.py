@@ -144,7 +144,7 @@ class Wire:
         self.seen: list[str] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, target))
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
     def url(self) -> str:

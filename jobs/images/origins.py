@@ -8,7 +8,9 @@ import fsspec
 
 from jobs.images.location import Location, locate
 from jobs.images.reasons import SetAside, shown
+from jobs.settings import SettingsError
 
+_VARIABLE = "IWES_IMAGE_PREFIXES"
 _EXPECTED = "give one like https://images.example.org/photos/ or s3://bucket/folder/"
 
 _OF_THIS_MACHINE = {"file", "local", "asynclocal", "git", "dvc", "dask"}
@@ -18,7 +20,7 @@ _AROUND_OTHERS = {
 }
 
 
-class OriginError(ValueError):
+class OriginError(SettingsError):
     """A prefix that cannot be used; the message names it and what is expected."""
 
 
@@ -47,17 +49,23 @@ class Origins:
 
 def _check(prefix: str) -> Location:
     if "*" in prefix:
-        raise OriginError(f"the image prefix {prefix!r} has a wildcard, which is not supported; {_EXPECTED}")
+        raise OriginError(
+            f"{_VARIABLE}: the image prefix {prefix!r} has a wildcard, which is not supported; {_EXPECTED}"
+        )
     if _is_of_this_machine(prefix):
-        raise OriginError(f"the image prefix {prefix!r} is on this machine, from where images never come; {_EXPECTED}")
+        raise OriginError(
+            f"{_VARIABLE}: the image prefix {prefix!r} is on this machine, from where images never come; {_EXPECTED}"
+        )
     try:
         location = locate(prefix.strip())
     except SetAside as error:
-        raise OriginError(f"the image prefix {prefix!r} cannot be used: {error}; {_EXPECTED}") from error
+        raise OriginError(f"{_VARIABLE}: the image prefix {prefix!r} cannot be used: {error}; {_EXPECTED}") from error
     if not _is_fetched_by(location.scheme):
-        raise OriginError(f"the image prefix {prefix!r}: images are not fetched by {location.scheme}://; {_EXPECTED}")
+        raise OriginError(
+            f"{_VARIABLE}: the image prefix {prefix!r}: images are not fetched by {location.scheme}://; {_EXPECTED}"
+        )
     if location.is_web and ("?" in prefix or "#" in prefix):
-        raise OriginError(f"the image prefix {prefix!r} goes on after its path; {_EXPECTED}")
+        raise OriginError(f"{_VARIABLE}: the image prefix {prefix!r} goes on after its path; {_EXPECTED}")
     return location
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trustme
 
 from jobs.images import ImageSource, NothingServed
 from jobs.images.destination import Address, Resolve, destinations
@@ -23,7 +24,7 @@ from studio.client import Client
 from studio.files import MOST_BYTES
 from tests.conftest import make_project
 from tests.files import picture
-from tests.jobs.web_host import CERTIFICATE, WebHost, file, redirect, status
+from tests.jobs.web_host import WebHost, file, redirect, status
 
 
 @pytest.fixture
@@ -263,8 +264,10 @@ def test_a_name_that_changes_its_meaning_before_a_redirect_is_checked_again(host
 
 
 def test_the_certificate_must_be_for_the_name_and_from_an_authority_we_trust() -> None:
-    ours = ssl.create_default_context(cafile=str(CERTIFICATE))
-    with WebHost(encrypted=True) as host:
+    authority = trustme.CA()
+    ours = ssl.create_default_context()
+    authority.configure_trust(ours)
+    with WebHost(authority=authority) as host:
         host.answers["/1"] = file(b"it")
         prefix = f"https://localhost:{host.port}/"
         assert fetch(f"{prefix}1", prefix, trust=ours) == b"it"

@@ -6,12 +6,10 @@ import ssl
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-CERTIFICATE = Path(__file__).parent / "localhost.pem"
-"""Made for the tests alone: its own authority, good for the name localhost until 2126."""
+import trustme
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -19,7 +17,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 class WebHost:
     """What it answers by path, and what it was asked for under which name."""
 
-    def __init__(self, *, at: str = "127.0.0.1", port: int = 0, encrypted: bool = False) -> None:
+    def __init__(self, *, at: str = "127.0.0.1", port: int = 0, authority: trustme.CA | None = None) -> None:
         self.answers: dict[str, Answer] = {}
         self.asked: list[tuple[str, str]] = []
         host = self
@@ -36,10 +34,10 @@ class WebHost:
 
         self._server = Server((at, port), Handler)
         self.port: int = self._server.server_port
-        self.url = f"http{'s' if encrypted else ''}://{at}:{self.port}"
-        if encrypted:
+        self.url = f"http{'s' if authority else ''}://{at}:{self.port}"
+        if authority is not None:
             trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            trust.load_cert_chain(CERTIFICATE)
+            authority.issue_cert("localhost").configure_cert(trust)
             self._server.socket = trust.wrap_socket(self._server.socket, server_side=True)
 
     @property
@@ -47,7 +45,7 @@ class WebHost:
         return [path for _, path in self.asked]
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(

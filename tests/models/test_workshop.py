@@ -13,7 +13,7 @@ import pytest
 import safetensors.torch
 
 from models import card as cards
-from models import checkpoint, networks
+from models import checkpoint, frozen, networks
 from models.card import BadCheckpoint, Origin
 from models.classifier import Classifier
 from models.learner import Examples, Learner
@@ -139,6 +139,7 @@ def test_a_backbone_that_is_gone_or_damaged_is_named(
         file.write_bytes(content)
     else:
         file.write_bytes(content[: len(content) // 2])
+    frozen.load.cache_clear()  # as in a process that has not loaded it yet
     back = checkpoint.load(tmp_path / "model", workshop)
     with pytest.raises(BadCheckpoint, match=file.name):
         back.learner.describe(training_set["images"])
