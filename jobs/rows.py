@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 from jobs.images import ImageSource
 from jobs.workplace import Workplace
 from models.learner import Learner, Rows
-from models.shelf import Shelf, key_of
+from models.shelf import Shelf, key_of, shape_in
 from store.tables import Project
 
 CHUNK = 256
 """Images described, and kept, at a time."""
 
 OnDescribed = Callable[[int, int], None]
+
+
+def _shape_of_a_description(learner: Learner) -> tuple[int, ...]:
+    blank = np.zeros((1, 3, learner.input_size, learner.input_size), np.uint8)
+    return learner.describe(blank).shape[1:]
 
 
 @dataclass(frozen=True)
@@ -48,9 +53,8 @@ class RowSource:
         )
         self._kept: Shelf | None = None
         if learner.frozen is not None:
-            blank = np.zeros((1, 3, learner.input_size, learner.input_size), np.uint8)
-            shape = learner.describe(blank).shape[1:]
             folder = settings.features_folder / key_of(learner.frozen).hex()
+            shape = shape_in(folder) or _shape_of_a_description(learner)
             self._kept = Shelf(folder, shape, np.float32, most_bytes=settings.shelf_bytes)
 
     def load(self, tasks: Sequence[Mapping[str, Any]], on_described: OnDescribed = lambda done, of: None) -> LoadedRows:

@@ -1,6 +1,6 @@
 """Rows of one shape kept on disk by key: written once, read as mapped files by any number of processes, bounded.
 
-Rows lie in segments of about 64 MB: `00000007.rows` holds them one after the other, `00000007.keys` their keys. Rows
+Rows lie in segments of at most 128 MB: `00000007.rows` holds them one after the other, `00000007.keys` their keys. Rows
 are on disk before their keys are written, so a writer killed at any moment leaves at most rows without keys, or a part
 of a key: readers do not see them, and the next writer overwrites them. When the shelf is full its oldest segment goes.
 """
@@ -24,8 +24,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from models.shelf_view import Mapped, View
 
+LABEL = "shelf.json"
 KEY_BYTES = 16
-SEGMENT_BYTES = 64 * 2**20
+SEGMENT_BYTES = 128 * 2**20
+"""Holds 65,536 rows of 512 floats: a chunk that large, which keeps every core busy, needs no copy."""
 SEGMENTS_AT_LEAST = 8
 """A small shelf has smaller segments, so that making room never costs more than an eighth of it."""
 
@@ -36,6 +38,14 @@ Key = bytes
 def key_of(data: bytes | str) -> Key:
     """16 bytes that stand for the data: equal data have equal keys, different data different ones."""
     return hashlib.sha256(data.encode() if isinstance(data, str) else data).digest()[:KEY_BYTES]
+
+
+def shape_in(folder: Path) -> tuple[int, ...] | None:
+    """The shape of the rows that a folder was made for; None where there is no shelf yet."""
+    try:
+        return tuple(json.loads((folder / LABEL).read_text())["shape"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
 
 
 class Shelf:
@@ -50,7 +60,7 @@ class Shelf:
         if self._row_bytes < 1 or most_bytes < self._row_bytes:
             raise ValueError(f"a shelf needs room for at least a row of {self._row_bytes} bytes, not {most_bytes}")
         self._most_bytes = most_bytes
-        self._label = folder / "shelf.json"
+        self._label = folder / LABEL
         self._guard = threading.RLock()  # over everything below
         self._seen: tuple[int, int] | None = None
         self._per_segment = 1
@@ -134,7 +144,8 @@ class Shelf:
         self._label.unlink(missing_ok=True)
         for number in self._numbers(".rows", ".keys"):
             self._remove(number)
-        fitting = min(SEGMENT_BYTES, self._most_bytes // SEGMENTS_AT_LEAST) // (self._row_bytes + KEY_BYTES)
+        share = self._most_bytes // SEGMENTS_AT_LEAST // (self._row_bytes + KEY_BYTES)
+        fitting = min(SEGMENT_BYTES // self._row_bytes, share)
         label = {"shape": self.shape, "dtype": self._dtype.str, "rows_per_segment": max(1, fitting)}
         half = self._label.with_suffix(".half")
         half.write_text(json.dumps(label))

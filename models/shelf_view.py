@@ -41,9 +41,14 @@ class Mapped:
         self.rows: NDArray[Any] = np.frombuffer(self._memory, dtype).reshape(shape)
 
     def fetch(self, first: int, end: int) -> None:
-        """Brings these rows into memory at once, which is quicker than page by page as they are read."""
-        with suppress(OSError):  # Linux before 5.14 does not know how
-            self._memory.madvise(_POPULATE_READ, *self._pages(first, end))
+        """Brings these rows into memory at once, which is quicker than page by page as they are read.
+
+        What has to come from disk comes in huge pages, which are mapped much faster in every later pass. They are only
+        asked for meanwhile: who reads single rows from all over would read megabytes for each.
+        """
+        for advice in (mmap.MADV_HUGEPAGE, _POPULATE_READ, mmap.MADV_NOHUGEPAGE):
+            with suppress(OSError):  # not every Linux can; then pages come as they are read
+                self._memory.madvise(advice, *self._pages(first, end))
 
     def drop(self, first: int, end: int) -> None:
         """Takes these rows out of memory; whoever reads them again gets them from the file."""

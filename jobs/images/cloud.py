@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import threading
+from queue import Empty, SimpleQueue
+
 import fsspec
 from fsspec.registry import known_implementations
 
 from jobs.images.location import Location
-from jobs.images.reasons import Away, SetAside, shown
+from jobs.images.reasons import WHOLE_SECONDS, Away, SetAside, shown
 from studio.files import MOST_BYTES
 
 
-def fetch(location: Location, address: str) -> bytes:
+def fetch(location: Location, address: str, *, whole_seconds: float = WHOLE_SECONDS) -> bytes:
     """The bytes behind an address that was found to be allowed. Credentials are found by the package itself, in the
     environment. Raises SetAside, or Away where the storage and not the image is to blame."""
+    outcome: SimpleQueue[bytes | SetAside] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            outcome.put(_read(location, address))
+        except SetAside as reason:
+            outcome.put(reason)
+
+    # in a thread that can be left behind: not every package has a time limit of its own
+    threading.Thread(target=work, name="cloud", daemon=True).start()
+    try:
+        found = outcome.get(timeout=whole_seconds)
+    except Empty:
+        raise Away(f"{shown(address)} took longer than {whole_seconds:g} s") from None
+    if isinstance(found, SetAside):
+        raise found
+    return found
+
+
+def _read(location: Location, address: str) -> bytes:
     try:
         # not fsspec.open, which takes a '::' in an address for another address within
         options = fsspec.get_filesystem_class(location.scheme)._get_kwargs_from_urls(address)

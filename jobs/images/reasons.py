@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 SHOWN = 120
+WHOLE_SECONDS = 30.0
+"""An image that takes longer to fetch is given up."""
 
 
 class SetAside(ValueError):

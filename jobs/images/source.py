@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,17 @@ class ImageSource:
             loading.places.append(known[index][0])
             loading.keys.append(known[index][1])
         yield view
+        wanted = self._wanted(tasks, loading)
+        outcomes: dict[str, _Read | SetAside] = {}
+        for address, outcome in self._outcomes(wanted):
+            outcomes[address] = outcome
+            if len(outcomes) == BATCH:
+                yield from self._keep(outcomes, wanted, loading)
+                outcomes = {}
+        yield from self._keep(outcomes, wanted, loading)
+
+    def _wanted(self, tasks: Sequence[Mapping[str, Any]], loading: _Loading) -> dict[str, list[int]]:
+        """The places of each address whose image is not there yet."""
         here = set(loading.places)
         wanted: dict[str, list[int]] = {}
         for place, data in enumerate(tasks):
@@ -131,12 +143,22 @@ class ImageSource:
                 wanted.setdefault(address, []).append(place)
             else:
                 loading.bad[place] = SetAside(f"the task's field {self._field!r} holds no address")
-        with ThreadPoolExecutor(FETCHERS) as threads:
-            addresses = list(wanted)
-            for start in range(0, len(addresses), BATCH):
-                batch = addresses[start : start + BATCH]
-                outcomes = dict(zip(batch, threads.map(self._read, batch), strict=True))
-                yield from self._keep(outcomes, wanted, loading)
+        return wanted
+
+    def _outcomes(self, addresses: Iterable[str]) -> Iterator[tuple[str, _Read | SetAside]]:
+        """As they come in, so that a slow host holds up nobody else."""
+        threads = ThreadPoolExecutor(FETCHERS)
+        ahead, under_way = iter(addresses), dict[Future[_Read | SetAside], str]()
+        try:
+            while True:
+                for address in islice(ahead, 2 * FETCHERS - len(under_way)):
+                    under_way[threads.submit(self._read, address)] = address
+                if not under_way:
+                    return
+                for done in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    yield under_way.pop(done), done.result()
+        finally:
+            threads.shutdown(cancel_futures=True)
 
     def _read(self, address: str) -> _Read | SetAside:
         try:
@@ -152,8 +174,8 @@ class ImageSource:
     ) -> Iterator[View]:
         read: dict[str, _Read] = {}
         keys: list[Key] = []
-        for address, outcome in outcomes.items():
-            places = wanted[address]
+        for address in sorted(outcomes, key=lambda address: wanted[address][0]):  # neighbours are read faster later
+            outcome, places = outcomes[address], wanted[address]
             if isinstance(outcome, SetAside):
                 loading.bad |= dict.fromkeys(places, outcome)
             else:

@@ -20,12 +20,11 @@ from urllib3.response import HTTPResponse
 from jobs.images.destination import Address, Resolve, destinations, resolve
 from jobs.images.location import WEB_PORTS, Location, locate
 from jobs.images.origins import Origins
-from jobs.images.reasons import Away, SetAside, shown
+from jobs.images.reasons import WHOLE_SECONDS, Away, SetAside, shown
 from studio.files import MOST_BYTES
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 20.0
-WHOLE_SECONDS = 30.0
 REDIRECTS = 3
 
 _PART = 2**16

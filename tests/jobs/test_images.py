@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import io
 import struct
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +15,12 @@ from pathlib import Path
 import fsspec
 import numpy as np
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from PIL import Image
 
-from jobs.images import ImageSource, NothingServed
+from jobs.images import ImageSource, NothingServed, cloud
+from jobs.images.location import locate
+from jobs.images.reasons import Away
 from models.images import decode
 from models.shelf import key_of
 from store.database import Store
@@ -312,3 +316,21 @@ def test_a_wrong_extension_does_not_make_a_good_picture_bad(files: Files, source
     Image.new("RGB", (28, 28), "red").save(jpeg, "JPEG")
     files.held |= {"/data/png.jpg": picture(), "/data/jpeg.png": jpeg.getvalue()}
     assert source.load(images("/data/png.jpg", "/data/jpeg.png")).bad == {}
+
+
+class Sleepy(MemoryFileSystem):
+    """A storage that takes its time."""
+
+    protocol = ("sleepy",)
+
+    def open(self, *_: object, **__: object) -> object:
+        time.sleep(5)
+        raise AssertionError("it was waited for")
+
+
+def test_a_storage_that_takes_too_long_is_given_up() -> None:
+    fsspec.register_implementation("sleepy", Sleepy, clobber=True)
+    began = time.monotonic()
+    with pytest.raises(Away, match=r"sleepy://bucket/1\.png took longer than 0\.2 s"):
+        cloud.fetch(locate("sleepy://bucket/1.png"), "sleepy://bucket/1.png", whole_seconds=0.2)
+    assert time.monotonic() - began < 4

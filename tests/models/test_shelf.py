@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from models.shelf import Shelf, key_of
+from models.shelf import Shelf, key_of, shape_in
 from models.shelf_view import View, joined
 
 ROOT = Path(__file__).parents[2]
@@ -372,3 +372,11 @@ def test_a_shelf_with_room_acts_like_a_dict(tmp_path_factory: pytest.TempPathFac
             model |= dict.fromkeys(fresh, stamp)
     assert len(ours) == len(model)
     shutil.rmtree(folder)
+
+
+def test_the_shape_of_a_shelf_can_be_asked_without_knowing_it(tmp_path: Path) -> None:
+    assert shape_in(tmp_path / "none") is None
+    Shelf(tmp_path / "some", (3, 4), np.uint8, most_bytes=2**20)
+    assert shape_in(tmp_path / "some") == (3, 4)
+    (tmp_path / "some" / "shelf.json").write_text("torn")
+    assert shape_in(tmp_path / "some") is None
