@@ -46,7 +46,7 @@ test: setup lint
 	@exec $(RUN) -m pytest
 
 test-fast: $(OURS)
-	@exec $(RUN) -m pytest -m "not studio and not slow"
+	@OMP_NUM_THREADS=1 exec $(RUN) -m pytest -m "not studio and not slow" -n 2 --dist loadfile
 
 lint: $(OURS)
 	@.venv/bin/ruff check .
