@@ -214,7 +214,7 @@ def _try_images(place: Workplace, project: Project, studio: StudioProject) -> No
     with place.store.write() as session:
         stored = projects.lock(session, project.id)
         pool.give_another_chance(session, stored)
-        some = [task.data for task in pool.by_id(session, pool.drawable(session, stored, at_least=1)[:TRIED_IMAGES])]
+        some = pool.data_of(session, pool.drawable(session, stored, at_least=1)[:TRIED_IMAGES])
     if not some:
         return
     source = ImageSource(

@@ -62,33 +62,44 @@ class RowSource:
         if self._kept is None:
             loaded = self._images.load(tasks)
             return LoadedRows(loaded.images, loaded.good, loaded.bad)
-        keys = self._images.keys(tasks)
-        rows = self._known(self._kept, keys)
-        missing = [place for place in range(len(tasks)) if place not in rows]
+        rows = np.empty((len(tasks), *self._kept.shape), np.float32)
+        missing = self._fill_known(self._kept, rows, tasks)
         bad: dict[int, str] = {}
         for start in range(0, len(missing), CHUNK):
             places = missing[start : start + CHUNK]
-            described, unreadable = self._describe(self._kept, [tasks[place] for place in places])
-            rows |= {places[index]: row for index, row in described.items()}
-            bad |= {places[index]: reason for index, reason in unreadable.items()}
+            bad |= self._fill_described(self._kept, rows, tasks, places)
             on_described(start + len(places), len(missing))
-        good = sorted(rows)
-        stacked = np.stack([rows[place] for place in good]) if good else np.zeros((0, *self._kept.shape), np.float32)
-        return LoadedRows(stacked, np.array(good, np.int64), bad)
+        if not bad:
+            return LoadedRows(rows, np.arange(len(tasks)), bad)
+        good = np.setdiff1d(np.arange(len(tasks)), list(bad))
+        return LoadedRows(rows[good], good, bad)
 
-    @staticmethod
-    def _known(kept: Shelf, keys: Sequence[bytes | None]) -> dict[int, NDArray[np.float32]]:
-        asked = [(place, key) for place, key in enumerate(keys) if key is not None]
-        found, view = kept.look_up([key for _place, key in asked])
-        rows = view[:]
-        return {asked[index][0]: rows[row] for row, index in enumerate(found.tolist())}
+    def _fill_known(
+        self, kept: Shelf, rows: NDArray[np.float32], tasks: Sequence[Mapping[str, Any]]
+    ) -> NDArray[np.int64]:
+        """Fills in what was described before; returns the places of the others."""
+        keys = self._images.keys(tasks)
+        seen = np.array([place for place, key in enumerate(keys) if key is not None], np.int64)
+        found, view = kept.look_up([key for key in keys if key is not None])
+        rows[seen[found]] = view[:]
+        return np.setdiff1d(np.arange(len(tasks)), seen[found])
 
-    def _describe(
-        self, kept: Shelf, tasks: Sequence[Mapping[str, Any]]
-    ) -> tuple[dict[int, NDArray[np.float32]], dict[int, str]]:
-        loaded = self._images.load(tasks)
-        if not len(loaded.good):
-            return {}, loaded.bad
-        rows = self._learner.describe(np.concatenate(list(loaded.images.chunks(CHUNK))))
-        kept.put(loaded.keys, rows)
-        return {int(place): row for place, row in zip(loaded.good, rows, strict=True)}, loaded.bad
+    def _fill_described(
+        self,
+        kept: Shelf,
+        rows: NDArray[np.float32],
+        tasks: Sequence[Mapping[str, Any]],
+        places: NDArray[np.int64],
+    ) -> dict[int, str]:
+        """Describes the images at these places and fills them in; returns why some could not be read. One that is known
+        under another address, which shows only once it is fetched, is not described again."""
+        loaded = self._images.load([tasks[place] for place in places])
+        good = places[loaded.good]
+        known, view = kept.look_up(loaded.keys)
+        rows[good[known]] = view[:]
+        new = np.setdiff1d(np.arange(len(good)), known)
+        if len(new):
+            images = np.concatenate(list(loaded.images.take(new).chunks(CHUNK)))
+            rows[good[new]] = self._learner.describe(images)
+            kept.put([loaded.keys[index] for index in new], rows[good[new]])
+        return {int(places[index]): reason for index, reason in loaded.bad.items()}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +47,7 @@ class Scorer:
 
     def _score(self, task_ids: list[int]) -> None:
         with self._place.store.read() as session:
-            data: list[Mapping[str, Any]] = [task.data for task in pool.by_id(session, task_ids)]
+            data = pool.data_of(session, task_ids)
         loaded = self._source.load(data)
         if len(loaded.good):
             probabilities = self._classifier.probabilities(loaded.rows)

@@ -81,7 +81,7 @@ def logits(
 ) -> NDArray[np.float32]:
     """What a module in evaluation mode on the device of `compute` says of all rows: (n, classes)."""
     with closing(once(in_order(rows, batch), compute)) as batches:
-        return _answers(module, batches, compute, Portion(batch)).cpu().numpy()
+        return _answers(module, batches, compute, _portion(rows, batch, compute)).cpu().numpy()
 
 
 @contextmanager
@@ -107,7 +107,8 @@ class _Run:
         self.labels = torch.from_numpy(examples.labels.astype(np.int64)).to(compute.device)
         self.given_weights = examples.weights.astype(np.float64)
         self.weights = _balanced(examples) if recipe.balance else self.given_weights
-        self.portion, self.portion_without_gradients = Portion(recipe.batch), Portion(BATCH_WITHOUT_GRADIENTS)
+        self.portion = Portion(recipe.batch)
+        self.portion_without_gradients = _portion(examples.rows, BATCH_WITHOUT_GRADIENTS, compute)
 
     def until_converged(
         self, places: NDArray[np.int64], at_most: int, epoch_done: Callable[[int, int, float], None]
@@ -235,6 +236,13 @@ def _answers(module: nn.Module, batches: Iterable[Tensor], compute: Compute, por
 
     with torch.inference_mode():
         return torch.cat([answers(rows) for rows in batches])
+
+
+def _portion(rows: Rows, batch: int, compute: Compute) -> Portion:
+    """How much of a batch is worked on at once without gradients: of images, no more than suits the device."""
+    if len(rows.shape) != 4 or not len(rows):
+        return Portion(batch)
+    return Portion(min(batch, max(1, compute.together // rows[:1].nbytes)))
 
 
 def _forward(module: nn.Module, rows: Tensor, compute: Compute) -> Tensor:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from models import frozen, networks, plugins, pretrained
+from models.allocator import keep_freed_memory
 from models.card import Card
 from models.device import Compute, choose
 from models.learner import Learner
@@ -35,6 +36,7 @@ class Workshop:
 
     @cached_property
     def compute(self) -> Compute:
+        keep_freed_memory()
         return choose(self.device)
 
     def learner(self, network: str, plan: Plan, *, learning_rate: float | None = None) -> Learner:

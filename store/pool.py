@@ -57,11 +57,11 @@ def by_studio_id(session: Session, project: Project, studio_ids: Iterable[int]) 
     return found
 
 
-def by_id(session: Session, ids: Sequence[int]) -> list[Task]:
-    """The tasks in the order of the ids given."""
-    found: dict[int, Task] = {}
+def data_of(session: Session, ids: Sequence[int]) -> list[dict[str, Any]]:
+    """What Label Studio holds of the tasks with these ids, in their order; lighter than the tasks themselves."""
+    found: dict[int, dict[str, Any]] = {}
     for some in _chunks(list(ids)):
-        found |= {task.id: task for task in session.scalars(select(Task).where(Task.id.in_(some)))}
+        found |= {row.id: row.data for row in session.execute(select(Task.id, Task.data).where(Task.id.in_(some)))}
     return [found[i] for i in ids]
 
 

@@ -12,7 +12,7 @@ from tests.conftest import a_label, add_round, make_project, put_label
 
 def drawable(store: Store, project: Project, at_least: int = 1) -> list[int]:
     with store.read() as session:
-        tasks = pool.by_id(session, pool.drawable(session, project, at_least=at_least))
+        tasks = [session.get_one(Task, i) for i in pool.drawable(session, project, at_least=at_least)]
         return [task.studio_id for task in tasks]
 
 

@@ -1,0 +1,1 @@
+"""How well models learn, score and keep to their bounds, each measured next to the plainest way of doing the same."""
