@@ -10,7 +10,7 @@ COPY studio studio
 COPY jobs jobs
 COPY backend backend
 RUN uv venv /opt/iwes \
-    && uv pip install --python /opt/iwes/bin/python --no-cache --override overrides.txt '.[postgres,embedded]'
+    && uv pip install --python /opt/iwes/bin/python --no-cache --override overrides.txt '.[postgres,embedded,lite]'
 
 FROM python:3.11-slim
 RUN useradd --uid 10001 --create-home iwes && install -d -o iwes -g iwes -m 0700 /var/lib/iwes

@@ -80,9 +80,10 @@ def _device(settings: Settings) -> Iterator[Finding]:
 def _home(settings: Settings) -> Iterator[Finding]:
     there = next(folder for folder in (settings.home, *settings.home.parents) if folder.exists())
     free = shutil.disk_usage(there).free / 2**30
-    wanted = settings.cache_gigabytes + ROOM_GIGABYTES
     kept = {"images": settings.image_cache, "descriptions": settings.features_folder, "models": settings.models_folder}
-    sizes = ", ".join(f"{name} {_bytes(folder) / 2**20:.0f} MB" for name, folder in kept.items())
+    held = {name: _bytes(folder) / 2**30 for name, folder in kept.items()}
+    sizes = ", ".join(f"{name} {size * 1024:.0f} MB" for name, size in held.items())
+    wanted = max(0.0, settings.cache_gigabytes - held["images"] - held["descriptions"]) + ROOM_GIGABYTES
     writable = os.access(there, os.W_OK)
     said = f"{settings.home}, {free:.0f} GB free; {sizes}"
     if not writable:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from jobs.versions import UNTRAINED, folder
@@ -13,6 +16,11 @@ if TYPE_CHECKING:
     from backend.predictor import IWeS
 
 
+log = logging.getLogger(__name__)
+
+REST_SECONDS = 60.0
+
+
 class Predictors:
     """A new version is loaded beside the old one, which goes on answering until the new one is ready. torch comes in
     with the first predictor, so that a web server that only takes labels in is up at once."""
@@ -20,6 +28,7 @@ class Predictors:
     def __init__(self, place: Workplace) -> None:
         self._place = place
         self._kept: dict[int, IWeS] = {}
+        self._failed_at: dict[int, float] = {}
         self._loading = threading.Lock()
 
     def warm_up(self) -> None:
@@ -34,11 +43,27 @@ class Predictors:
             return kept  # somebody else is loading the new version
         try:
             kept = self._kept.get(project.id)
-            if kept is None or kept.model_version != version:
-                kept = self._kept[project.id] = self._load(project, version)
-            return kept
+            if kept is not None and (kept.model_version == version or self._rests(project)):
+                return kept
+            return self._replace(project, version, kept)
         finally:
             self._loading.release()
+
+    def _replace(self, project: Project, version: str, kept: IWeS | None) -> IWeS:
+        """A version that cannot be loaded leaves the last one answering, and is tried again later."""
+        from models.card import BadCheckpoint
+
+        try:
+            self._kept[project.id] = self._load(project, version)
+        except BadCheckpoint:
+            if kept is None:
+                raise
+            log.exception("project %s: %s cannot be loaded; %s goes on", project.id, version, kept.model_version)
+            self._failed_at[project.id] = time.monotonic()
+        return self._kept[project.id]
+
+    def _rests(self, project: Project) -> bool:
+        return time.monotonic() - self._failed_at.get(project.id, -math.inf) < REST_SECONDS
 
     def _load(self, project: Project, version: str) -> IWeS:
         _import_torch()

@@ -230,7 +230,8 @@ def _try_images(place: Workplace, project: Project, studio: StudioProject) -> No
     except NothingServed as error:
         raise ConnectError(f"no image can be read: {error}") from error
     if not len(loaded.good):
-        raise ConnectError(f"no image can be read; of the first {len(some)} tasks: {loaded.bad[0]}")
+        first = next(iter((loaded.bad | loaded.away).values()))
+        raise ConnectError(f"no image can be read; of the first {len(some)} tasks: {first}")
 
 
 def _surface_first(place: Workplace, project: Project, say: Say) -> None:

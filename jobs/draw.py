@@ -86,8 +86,8 @@ def _close_the_pool(place: Workplace, project_id: int, number: int) -> None:
 def _draw_readable(
     scorer: Scorer, project: Project, task_ids: list[int], wanted: int, rng_seed: list[int]
 ) -> tuple[list[int], iwes.Draw] | None:
-    """Draws; where the stream met unreadable images, sets those aside and draws again without them, from the same
-    seed, so that the result is the one a pool without them would have given. None if no image can be read."""
+    """Draws; where the stream met images that cannot be read or had, draws again without them, from the same seed, so
+    that the result is the one a pool without them would have given. None if there is no other."""
     while task_ids:
         drawn = iwes.draw(
             scorer.over(task_ids),
@@ -100,9 +100,10 @@ def _draw_readable(
             sharpness=project.sharpness,
             batch=SCORING_BATCH,
         )
-        if not scorer.newly_bad:
+        without = scorer.newly_bad.keys() | (scorer.away & set(task_ids))
+        if not without:
             return task_ids, drawn
-        task_ids = [task_id for task_id in task_ids if task_id not in scorer.newly_bad]
+        task_ids = [task_id for task_id in task_ids if task_id not in without]
         scorer.set_aside()
     return None
 

@@ -19,6 +19,9 @@ from store.tables import Project, RoundState
 
 log = logging.getLogger(__name__)
 
+TRAINING_SECONDS = 24 * 3600
+"""Large networks take hours on a CPU. A worker that died is found by its heartbeat, not by this."""
+
 
 def due(session: Session, project: Project) -> Work | None:
     """The step that would move the project on; None while labels are awaited, or every task is labelled
@@ -70,4 +73,5 @@ def _step(kind: str, project: Project, number: int) -> Work:
         function=f"jobs.{kind}.{kind}",
         arguments=(project.id, number),
         queue=queues.STUDIO if kind == "publish" else queues.GPU,
+        timeout=TRAINING_SECONDS if kind == "train" else queues.Work.timeout,
     )

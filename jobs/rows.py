@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.images import ImageSource
+from jobs.images import ImageSource, Loaded
 from jobs.workplace import Workplace
 from models.learner import Learner, Rows
 from models.shelf import Shelf, key_of, shape_in
@@ -33,7 +33,9 @@ class LoadedRows:
     good: NDArray[np.int64]
     """Their places among the tasks asked for."""
     bad: dict[int, str]
-    """Place → why it could not be read."""
+    """Place → why it cannot be read."""
+    away: dict[int, str]
+    """Place → why it cannot be had just now: to be left out this time, not for good."""
 
 
 class RowSource:
@@ -61,18 +63,21 @@ class RowSource:
         """The rows of the tasks with these data. A server that does not answer raises; a bad image does not."""
         if self._kept is None:
             loaded = self._images.load(tasks)
-            return LoadedRows(loaded.images, loaded.good, loaded.bad)
+            return LoadedRows(loaded.images, loaded.good, loaded.bad, loaded.away)
         rows = np.empty((len(tasks), *self._kept.shape), np.float32)
         missing = self._fill_known(self._kept, rows, tasks)
         bad: dict[int, str] = {}
+        away: dict[int, str] = {}
         for start in range(0, len(missing), CHUNK):
             places = missing[start : start + CHUNK]
-            bad |= self._fill_described(self._kept, rows, tasks, places)
+            loaded = self._fill_described(self._kept, rows, tasks, places)
+            bad |= {int(places[index]): reason for index, reason in loaded.bad.items()}
+            away |= {int(places[index]): reason for index, reason in loaded.away.items()}
             on_described(start + len(places), len(missing))
-        if not bad:
-            return LoadedRows(rows, np.arange(len(tasks)), bad)
-        good = np.setdiff1d(np.arange(len(tasks)), list(bad))
-        return LoadedRows(rows[good], good, bad)
+        if not bad and not away:
+            return LoadedRows(rows, np.arange(len(tasks)), bad, away)
+        good = np.setdiff1d(np.arange(len(tasks)), [*bad, *away])
+        return LoadedRows(rows[good], good, bad, away)
 
     def _fill_known(
         self, kept: Shelf, rows: NDArray[np.float32], tasks: Sequence[Mapping[str, Any]]
@@ -90,9 +95,9 @@ class RowSource:
         rows: NDArray[np.float32],
         tasks: Sequence[Mapping[str, Any]],
         places: NDArray[np.int64],
-    ) -> dict[int, str]:
-        """Describes the images at these places and fills them in; returns why some could not be read. One that is known
-        under another address, which shows only once it is fetched, is not described again."""
+    ) -> Loaded:
+        """Describes the images at these places and fills them in. One that is known under another address, which shows
+        only once it is fetched, is not described again."""
         loaded = self._images.load([tasks[place] for place in places])
         good = places[loaded.good]
         known, view = kept.look_up(loaded.keys)
@@ -102,4 +107,4 @@ class RowSource:
             images = np.concatenate(list(loaded.images.take(new).chunks(CHUNK)))
             rows[good[new]] = self._learner.describe(images)
             kept.put([loaded.keys[index] for index in new], rows[good[new]])
-        return {int(places[index]): reason for index, reason in loaded.bad.items()}
+        return loaded

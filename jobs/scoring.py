@@ -27,6 +27,8 @@ class Scorer:
         self.predicted: dict[int, str] = {}
         """The class each scored task was given."""
         self.newly_bad: dict[int, str] = {}
+        self.away: set[int] = set()
+        """Those whose image cannot be had just now: left out of this draw, and of no other."""
 
     def over(self, task_ids: Sequence[int]) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
         """The score function of a pool made of these tasks, by their places in it."""
@@ -58,3 +60,6 @@ class Scorer:
         for place, reason in loaded.bad.items():
             self._known[task_ids[place]] = 0.0
             self.newly_bad[task_ids[place]] = reason
+        for place in loaded.away:
+            self._known[task_ids[place]] = 0.0
+            self.away.add(task_ids[place])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
+from redis.exceptions import RedisError
 from rq import get_current_job
 
 from jobs.loop import advance
@@ -35,8 +37,10 @@ def _tell_failure(work: Callable[..., Result], place: Workplace, *arguments: int
 
 
 def note(name: str, value: object) -> None:
-    """Leaves a word in the running job for `iwes status`; outside of a job, nowhere."""
+    """Leaves a word in the running job for `iwes status`; outside of a job, nowhere. A Redis that is away for a moment
+    costs the word, not the work."""
     job = get_current_job()
     if job is not None:
         job.meta[name] = value
-        job.save_meta()  # type: ignore[no-untyped-call]
+        with suppress(RedisError, OSError):
+            job.save_meta()  # type: ignore[no-untyped-call]

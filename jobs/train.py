@@ -7,18 +7,20 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
 
 from jobs import step, versions
+from jobs.report import Report, describing
 from jobs.rows import RowSource
 from jobs.workplace import Workplace
 from models import calibration, checkpoint, divergence
 from models import card as cards
 from models.card import BadCheckpoint, Origin
 from models.classifier import Classifier
-from models.learner import Diverged, Examples, Fitted, Learner, Progress, Rows
+from models.learner import Diverged, Examples, Fitted, Learner, Rows
 from models.plan import Plan
 from models.workshop import way_of
 from store import examples, pool, projects, rounds
@@ -29,7 +31,8 @@ log = logging.getLogger(__name__)
 
 TRIES = 3
 """A run that diverges is tried again from other initial weights."""
-LOG_SECONDS = 5.0
+FOLDS = 3
+"""In which the first model's accuracy on labels it has not seen is measured."""
 
 
 def train(project_id: int, number: int) -> None:
@@ -44,11 +47,14 @@ def train_round(place: Workplace, project_id: int, number: int) -> None:
             return
         known = set(project.classes)
         labelled = [e for e in examples.of_project(session, project, up_to_round=number) if e.class_name in known]
-        past = _Past.of(session, project)
     began = time.monotonic()
-    plan = Plan.from_dict(project.training)
-    learner = place.workshop.learner(project.network, plan, learning_rate=past.learning_rate)
-    loaded = RowSource(place, project, learner).load([e.data for e in labelled], on_described=_describing)
+    plan = place.workshop.decided(project.network, Plan.from_dict(project.training))
+    with place.store.read() as session:
+        past = _Past.of(session, project, _make(project, plan))
+    learner = place.workshop.learner(project.network, plan, learning_rate=past.learning_rate, backbone=past.backbone)
+    loaded = RowSource(place, project, learner).load([e.data for e in labelled], on_described=describing)
+    if loaded.away:
+        log.warning("project %s: %s images cannot be had now and are left out this time", project_id, len(loaded.away))
     usable = [labelled[i] for i in loaded.good]
     training = _Training(place, project, number, plan, learner, past, usable, loaded.rows)
     model, problem = training.run() if usable else (None, "not one label could be used")
@@ -56,6 +62,7 @@ def train_round(place: Workplace, project_id: int, number: int) -> None:
         model.metrics["seconds_in_all"] = round(time.monotonic() - began, 3)
     with place.store.write() as session:
         project = projects.lock(session, project_id)
+        project.training = plan.as_dict()
         for index, reason in loaded.bad.items():
             pool.set_aside(session, labelled[index].task_id, reason)
         rounds.trained(session, project, rounds.by_number(session, project, number), model, problem=problem)
@@ -63,23 +70,28 @@ def train_round(place: Workplace, project_id: int, number: int) -> None:
 
 @dataclass(frozen=True)
 class _Past:
-    """What earlier trainings of the project left to this one."""
+    """What earlier trainings left to this one; of models of another make, only the version in use counts."""
 
-    version: str | None
-    """Of the model in use."""
-    learning_rate: float | None
+    version: str | None = None
+    learning_rate: float | None = None
     """As chosen on the seed set."""
-    seed_correct: int
-    seed_count: int
-    """How many of the seed set's examples the model trained on them alone gets right."""
+    backbone: str | None = None
+    """What heads were trained on so far."""
+    seed_correct: int = 0
+    seed_count: int = 0
+    """How the first model did on the seed set's examples, each answered for without having been seen."""
 
     @classmethod
-    def of(cls, session: Session, project: Project) -> _Past:
+    def of(cls, session: Session, project: Project, make: str) -> _Past:
         models = rounds.models(session, project)
-        first = models[0].metrics if models else {}
+        if not models:
+            return cls()
+        like = [model.metrics for model in models if model.metrics.get("make") == make]
+        first: dict[str, Any] = like[0] if like else {}
         return cls(
-            version=models[-1].version if models else None,
+            version=models[-1].version,
             learning_rate=first.get("learning_rate"),
+            backbone=like[-1].get("backbone") if like else None,
             seed_correct=int(first.get("seed_correct", 0)),
             seed_count=int(first.get("seed_count", 0)),
         )
@@ -106,46 +118,39 @@ class _Training:
             np.array([example.weight for example in self.usable], np.float32),
             len(names),
         )
-        start = self._start()
         problem = None
         for attempt in range(TRIES):
             seed = int(np.random.SeedSequence([self.project.rng_seed, self.number, attempt]).generate_state(1)[0])
+            start = self._start() if attempt == 0 else None
             try:
-                fitted = self.learner.fit(examples, seed=seed, start=start, on_progress=_Report())
-                correct, count = self._on_seed_set(fitted, examples)
-                return self._keep(fitted, examples, seed, correct, count), None
+                fitted = self.learner.fit(examples, seed=seed, start=start, on_progress=Report())
+                self._check(fitted, examples)
             except Diverged as error:
                 problem = f"{error} (run {attempt + 1} of {TRIES}); the last good model stays"
                 log.warning("project %s round %s: %s", self.project.id, self.number, problem)
+            else:
+                return self._keep(fitted, examples, seed), None
         return None, problem
 
-    def _on_seed_set(self, fitted: Fitted, examples: Examples) -> tuple[int, int]:
-        """How many of the seed set's examples it gets right; far fewer than the first model did is a collapse."""
-        places = np.array([i for i, example in enumerate(self.usable) if example.round_number == 0], np.int64)
-        if not len(places):
-            return 0, 0
-        answers = fitted.logits(examples.rows[places]).argmax(axis=1)
-        correct = int((answers == examples.labels[places]).sum())
-        if self.past.seed_count:
+    def _check(self, fitted: Fitted, examples: Examples) -> None:
+        """Far fewer right answers on the seed set, which it has learnt from, than the first model had on what it had
+        not seen of it: a collapse."""
+        places = self._seed_places()
+        if self.past.seed_count and len(places):
+            correct = _correct(fitted.logits(examples.rows[places]), examples, places)
             found = divergence.collapsed(self.past.seed_correct, self.past.seed_count, correct, len(places))
             if found:
                 raise Diverged(found)
-        return correct, len(places)
 
-    def _keep(self, fitted: Fitted, examples: Examples, seed: int, correct: int, count: int) -> Model:
-        temperature = calibration.calibrate(self.learner, examples, seed=seed) if self.plan.calibrate else 1.0
-        metrics = {
-            **fitted.metrics,
-            "seed_correct": float(correct),
-            "seed_count": float(count),
-            "temperature": temperature,
-        }
+    def _keep(self, fitted: Fitted, examples: Examples, seed: int) -> Model:
+        measured = self._measure(fitted, examples, seed)
+        metrics = {**fitted.metrics, **measured}
         classifier = Classifier(
             self.learner,
             fitted,
             classes=self.project.classes,
             version=versions.version(self.number),
-            temperature=temperature,
+            temperature=measured["temperature"],
         )
         origin = Origin(
             network=self.project.network,
@@ -161,7 +166,39 @@ class _Training:
         log.info(
             "project %s round %s: trained on %s examples, %s", self.project.id, self.number, len(examples), metrics
         )
-        return Model(version=classifier.version, examples=len(examples), metrics=metrics)
+        made = {"make": _make(self.project, self.plan), "backbone": self.learner.frozen}
+        return Model(version=classifier.version, examples=len(examples), metrics={**metrics, **made})
+
+    def _measure(self, fitted: Fitted, examples: Examples, seed: int) -> dict[str, float]:
+        """The temperature, and of the first model how it does on the seed set: both from answers to labels that the
+        model answering has not seen, so more models are trained for them. If one of those diverges, the model itself is
+        still good, and only goes without."""
+        measured = {"temperature": 1.0, "seed_correct": 0.0, "seed_count": 0.0}
+        first = not self.past.seed_count
+        if not (first or self.plan.calibrate) or len(examples) < 2:
+            return measured
+        learner = self.place.workshop.learner(
+            self.project.network,
+            self.plan,
+            learning_rate=fitted.metrics.get("learning_rate"),
+            backbone=self.learner.frozen,
+        )
+        folds = 5 if self.plan.calibrate else FOLDS
+        try:
+            unseen = calibration.out_of_fold(learner, examples, seed=seed, folds=folds, on_progress=Report())
+        except Diverged as error:
+            log.warning("project %s round %s: not calibrated: %s", self.project.id, self.number, error)
+            return measured
+        if self.plan.calibrate:
+            measured["temperature"] = calibration.temperature(unseen, examples.labels, examples.weights)
+        if first:
+            places = self._seed_places()
+            measured["seed_correct"] = float(_correct(unseen[places], examples, places))
+            measured["seed_count"] = float(len(places))
+        return measured
+
+    def _seed_places(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return np.array([i for i, example in enumerate(self.usable) if example.round_number == 0], np.int64)
 
     def _start(self) -> Fitted | None:
         """The model in use, where the plan goes on from it and it is of the same make."""
@@ -190,29 +227,13 @@ class _Training:
             log.info("project %s: the weights of %s made room", self.project.id, gone)
 
 
-class _Report:
-    """Tells how a training goes: to the job for `iwes status`, every epoch, and to the log every few seconds."""
-
-    def __init__(self) -> None:
-        self._logged = time.monotonic()
-
-    def __call__(self, progress: Progress) -> None:
-        told = {
-            "epoch": progress.epoch,
-            "of": progress.of,
-            "loss": round(progress.loss, 4),
-            "accuracy": None if progress.accuracy is None else round(progress.accuracy, 4),
-            "seconds_left": round(progress.seconds_left, 1),
-        }
-        step.note("progress", told)
-        if time.monotonic() - self._logged > LOG_SECONDS:
-            self._logged = time.monotonic()
-            log.info("training: %s", told)
+def _correct(logits: np.ndarray[Any, Any], examples: Examples, places: np.ndarray[Any, np.dtype[np.int64]]) -> int:
+    return int((logits.argmax(axis=1) == examples.labels[places]).sum())
 
 
-def _describing(done: int, of: int) -> None:
-    step.note("progress", {"described": done, "of": of})
-    log.info("described %s of %s images", done, of)
+def _make(project: Project, plan: Plan) -> str:
+    """What models must have in common for one to learn from how the other went."""
+    return f"{project.network}, {plan.way}, {plan.recipe} recipe, learning rate {plan.learning_rate or 'of the recipe'}"
 
 
 def _digest(usable: Sequence[Example]) -> str:

@@ -61,7 +61,7 @@ def out_of_fold(
         raise ValueError("at least 2 examples are needed: one to learn from and one to answer for")
     logits = np.empty((len(examples), examples.classes))
     parts = stratified_folds(examples.labels, folds, seed=seed)
-    progress = _OverFolds(on_progress, len(parts))
+    progress = OverFolds(on_progress, len(parts))
     for part in parts:
         others = np.setdiff1d(np.arange(len(examples)), part)
         fitted = learner.fit(picked(examples, others), seed=seed, on_progress=progress.epoch)
@@ -90,7 +90,7 @@ def expected_calibration_error(probabilities: NDArray[Any], labels: NDArray[np.i
     return float(np.abs(np.bincount(bin_of, surplus, minlength=bins)).sum() / len(labels))
 
 
-class _OverFolds:
+class OverFolds:
     """Tells the progress of one training per fold as if it were that of a single one."""
 
     def __init__(self, on_progress: OnProgress, folds: int) -> None:

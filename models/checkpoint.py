@@ -58,7 +58,7 @@ def load(folder: Path, workshop: Workshop) -> Classifier:
     try:
         learner = workshop.learner_of(card)
         fitted = learner.restore(tensors, classes=len(card.classes))
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         raise BadCheckpoint(f"{folder}: {error}") from error
     return Classifier(learner, fitted, classes=card.classes, version=card.version, temperature=card.temperature)
 

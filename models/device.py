@@ -77,11 +77,6 @@ def choose(wanted: str | torch.device | None = None, *, probe: Probe | None = No
     return _gpu(number, probe)
 
 
-def choose_device(wanted: str | torch.device | None = None, *, probe: Probe | None = None) -> torch.device:
-    """The device alone, for those who need nothing else."""
-    return choose(wanted, probe=probe).device
-
-
 class Portion:
     """How many examples are worked on at once: half as many from then on whenever memory runs out."""
 

@@ -28,6 +28,10 @@ def keep(folder: Path, backbone: Pretrained) -> None:
         durable.write(path, safetensors.torch.save(tensors))
 
 
+def is_kept(folder: Path, digest: str) -> bool:
+    return _path(folder, digest).exists()
+
+
 @lru_cache(maxsize=2)  # a web server goes through many heads of one backbone
 def load(folder: Path, network: str, digest: str) -> nn.Module:
     """The backbone of the named network with this digest. Raises BadCheckpoint where it is gone or damaged."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from models.calibration import stratified_folds
+from models.calibration import OverFolds, stratified_folds
 from models.device import Compute
 from models.feed import picked
-from models.learner import Diverged, Examples
+from models.learner import Diverged, Examples, OnProgress, unheard
 from models.recipe import RATES, Recipe
 from models.training import logits, seeded, train
 
@@ -36,6 +36,7 @@ def choose_rate(
     seed: int,
     compute: Compute,
     rates: Sequence[float] = RATES,
+    on_progress: OnProgress = unheard,
 ) -> Choice:
     """The rate with the highest weighted accuracy on examples left out in turn; of equal ones, the lower loss there.
 
@@ -46,10 +47,13 @@ def choose_rate(
     if len(examples) < 2:
         return Choice(min(rates), 0.0, dict.fromkeys(sorted(rates), 0.0))
     folds = stratified_folds(examples.labels, FOLDS, seed=seed)
+    progress = OverFolds(on_progress, len(folds) * len(rates))
     results = {}
     for rate in sorted(rates):
         try:
-            answers = _answers_for_folds(make, examples, replace(recipe, learning_rate=rate), folds, seed, compute)
+            answers = _answers_for_folds(
+                make, examples, replace(recipe, learning_rate=rate), folds, seed, compute, progress
+            )
             results[rate] = _accuracy_and_loss(answers, examples)
         except Diverged:
             results[rate] = 0.0, np.inf
@@ -64,14 +68,16 @@ def _answers_for_folds(
     folds: list[NDArray[np.int64]],
     seed: int,
     compute: Compute,
+    progress: OverFolds,
 ) -> NDArray[np.float64]:
     """The logits of each example by a module that has not seen it: (n, classes)."""
     answers = np.empty((len(examples), examples.classes))
     for fold in folds:
         with seeded(seed, compute.device):
             module = make()
-        others = np.setdiff1d(np.arange(len(examples)), fold)
-        train(module, picked(examples, others), recipe, seed=seed, compute=compute)
+        others = picked(examples, np.setdiff1d(np.arange(len(examples)), fold))
+        train(module, others, recipe, seed=seed, compute=compute, on_progress=progress.epoch)
+        progress.fold_done()
         answers[fold] = logits(module, picked(examples, fold).rows, compute=compute)
     return answers
 

@@ -105,7 +105,8 @@ class HeadLearner:
             return self._make_backbone().to(self.compute.device).eval().requires_grad_(False)
 
     def describe(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        return training.logits(self._backbone, images, compute=self.compute)
+        exact = replace(self.compute, autocast=None)  # the same on every device, as they are kept under one name
+        return training.logits(self._backbone, images, compute=exact)
 
     def fit(
         self, examples: Examples, *, seed: int, start: Fitted | None = None, on_progress: OnProgress = unheard
@@ -134,13 +135,16 @@ def _fit(
     on_progress: OnProgress,
 ) -> FittedNetwork:
     if recipe.learning_rate is None:
-        chosen = choose_rate(fresh, examples, recipe, seed=seed, compute=compute)
+        chosen = choose_rate(fresh, examples, recipe, seed=seed, compute=compute, on_progress=on_progress)
         recipe = replace(recipe, learning_rate=chosen.rate)
     with training.seeded(seed, compute.device):
         module = fresh()
     if start is not None:
         _fill(module, start.tensors())
-    metrics = training.train(module, examples, recipe, seed=seed, compute=compute, on_progress=on_progress)
+    # a model to go on from has learnt most examples already, so accuracy on any of them would be a lie
+    metrics = training.train(
+        module, examples, recipe, seed=seed, compute=compute, hold_out=start is None, on_progress=on_progress
+    )
     return FittedNetwork(module.requires_grad_(False), compute, metrics)
 
 

@@ -19,18 +19,14 @@ class UnknownNetwork(ValueError):
 
 @dataclass(frozen=True)
 class Blueprint:
-    """The side of the square images a network reads, how many features its backbone makes of one, and the CPU threads
-    it trains on."""
+    """The side of the square images a network reads, and how many features its backbone makes of one."""
 
     input_size: int
     features: int
-    threads: int | None = None  # None: as many as torch takes by itself
 
 
 _CURATED = {
-    # Too little work to share out: a second thread saves a quarter of the time on an idle machine and multiplies it on
-    # a busy one, where each waits for the other. One thread also gives the same network whatever the number of cores.
-    "small-cnn": Blueprint(28, 3136, threads=1),
+    "small-cnn": Blueprint(28, 3136),
     "efficientnet-lite0": Blueprint(224, 1280),
     "vgg16": Blueprint(224, 25088),
     "resnet18": Blueprint(224, 512),
@@ -74,12 +70,6 @@ def input_size(name: str) -> int:
     from models.backbones import torchvision_models
 
     return torchvision_models.presets(name)[0].input_size
-
-
-def threads(name: str) -> int | None:
-    """The CPU threads it trains on; None: as many as torch takes by itself."""
-    check(name)
-    return _CURATED[name].threads if name in _CURATED else None
 
 
 def build(name: str, *, classes: int, pretrained: Pretrained | None = None) -> Network:

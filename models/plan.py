@@ -22,7 +22,7 @@ class PlanError(ValueError):
 @dataclass(frozen=True)
 class Plan:
     """`head` trains on descriptions by a frozen backbone, `full` trains every weight, and `auto` is `head` where the
-    backbone is pre-trained and `full` where it is not: never a matter of which worker takes the job."""
+    backbone is pre-trained and `full` where it is not, which the first training decides for all later ones."""
 
     way: str = "auto"
     recipe: str = "auto"
@@ -35,6 +35,8 @@ class Plan:
     """Whether a round goes on from the last model instead of beginning anew."""
     calibrate: bool = False
     """Whether probabilities are scaled to be right on labels the model has not seen."""
+    pretrained: bool | None = None
+    """Whether the backbone started from pre-trained weights; None until the first training has found out."""
 
     def __post_init__(self) -> None:
         rules = {

@@ -100,5 +100,3 @@ PAPER = Recipe(optimiser="sgd", learning_rate=None, weight_decay=0.0, batch=100,
 HEAD = Recipe(epochs_at_most=200, augment=False, threads=1)
 
 FINE_TUNE = Recipe(learning_rate=1e-4, schedule="cosine", epochs_at_most=20, freeze_norms=True)
-
-RECIPES = {"default": DEFAULT, "paper": PAPER, "head": HEAD, "fine-tune": FINE_TUNE}

@@ -5,18 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.heads import head_for
-from models.network import Network
-
-FEATURES = 64 * 7 * 7
-
-
-class SmallCNN(Network):
-    """Logits of shape (n, classes) from uint8 images of shape (n, 3, 28, 28)."""
-
-    def __init__(self, classes: int) -> None:
-        super().__init__(backbone(), head_for("small-cnn", features=FEATURES, classes=classes), features=FEATURES)
-
 
 def backbone() -> nn.Sequential:
     """Features of shape (n, 3136) from uint8 images of shape (n, 3, 28, 28).

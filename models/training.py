@@ -39,13 +39,15 @@ def train(
     *,
     seed: int,
     compute: Compute | None = None,
+    hold_out: bool = True,
     on_progress: OnProgress = unheard,
 ) -> dict[str, float]:
     """Train a module that maps rows to logits (n, classes), in place; it is left in evaluation mode on its device.
 
-    Of 100 examples or more, a tenth (at most 100) is held out until the run has converged, and tells how accurate the
-    model is on what it has not seen. Then they are given back, so that no label is wasted: training goes on with all
-    until that has converged too, for at most a quarter of the epochs so far; a cosine schedule starts anew for it.
+    Of 100 examples or more, a tenth (at most 100) is held out, unless `hold_out` is off, until the run has converged,
+    and tells how accurate the model is on what it has not seen. Then they are given back, so that no label is wasted:
+    training goes on with all until that has converged too, for at most a quarter of the epochs so far; a cosine
+    schedule starts anew for it.
 
     The same seed gives the same result on the same hardware; torch's global random state is left as it was.
     Returns, by name: epochs, loss and accuracy (on all examples, at the end), held_out (how many), held_out_accuracy
@@ -55,7 +57,7 @@ def train(
     report = _Report(on_progress)
     with seeded(seed, (compute := compute or choose()).device), _threads(recipe.threads):
         run = _Run(module, examples, recipe, compute)
-        held_out, rest = _held_out(len(examples))
+        held_out, rest = _held_out(len(examples), at_all=hold_out)
         report.epochs_after = _second_phase(recipe.epochs_at_most) if held_out.size else 0
         metrics = {"held_out": float(held_out.size), "learning_rate": run.full_rate}
 
@@ -87,9 +89,15 @@ def logits(
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Random numbers of torch come from this seed within, and go on as if nothing had been after."""
+    before = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
-        yield
+        # else a GPU may take another algorithm, with another rounding, each time
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+        try:
+            yield
+        finally:
+            torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = before
 
 
 class _Run:
@@ -207,9 +215,9 @@ class _Report:
         self.on_progress(Progress(done, at_most, loss, accuracy, left))
 
 
-def _held_out(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _held_out(count: int, *, at_all: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Random places of those held out, and of the rest."""
-    if count < ENOUGH_TO_HOLD_OUT:
+    if count < ENOUGH_TO_HOLD_OUT or not at_all:
         return np.empty(0, dtype=np.int64), np.arange(count)
     order = torch.randperm(count).numpy()
     held_out = min(count // 10, HELD_OUT_AT_MOST)
@@ -248,7 +256,9 @@ def _portion(rows: Rows, batch: int, compute: Compute) -> Portion:
 def _forward(module: nn.Module, rows: Tensor, compute: Compute) -> Tensor:
     if compute.channels_last and rows.ndim == 4:
         rows = rows.contiguous(memory_format=torch.channels_last)
-    with torch.autocast(compute.device.type, dtype=compute.autocast) if compute.autocast else nullcontext():
+    # descriptions stay in float32: a head has little to gain, and draws are made of what it says to the last digit
+    half = compute.autocast if rows.ndim == 4 else None
+    with torch.autocast(compute.device.type, dtype=half) if half else nullcontext():
         answers: Tensor = module(rows)
     return answers.float()
 

@@ -20,6 +20,10 @@ from models.recipe import DEFAULT, Recipe
 Factory = Callable[..., Learner]
 
 
+class MissingWeights(RuntimeError):
+    """Pre-trained weights that were there before are gone; worth another try later."""
+
+
 class BadLearner(ValueError):
     """A learner of another package that cannot be made; the message says which and why."""
 
@@ -39,20 +43,34 @@ class Workshop:
         keep_freed_memory()
         return choose(self.device)
 
-    def learner(self, network: str, plan: Plan, *, learning_rate: float | None = None) -> Learner:
-        """The learner a project asks for; `learning_rate` is the one chosen before, where the plan says "choose"."""
+    def decided(self, network: str, plan: Plan) -> Plan:
+        """The plan with everything settled that depends on what can be had: weights, and with them the way."""
+        if plan.pretrained is not None or plugins.find(network) is not None:
+            return plan
+        found = pretrained.find(network, self.weights_folder) is not None
+        return replace(plan, pretrained=found, way=plan.way_for(pretrained=found))
+
+    def learner(
+        self, network: str, plan: Plan, *, learning_rate: float | None = None, backbone: str | None = None
+    ) -> Learner:
+        """The learner a project asks for. Earlier rounds may have chosen a learning rate, where the plan says "choose",
+        and frozen a backbone, by its digest. Raises MissingWeights where earlier rounds had some that are gone."""
         if plugins.find(network) is not None:
             return self.own(network)
-        found = pretrained.find(network, self.weights_folder)
-        way = plan.way_for(pretrained=found is not None)
-        recipe = plan.recipe_for(network, way=way, pretrained=found is not None)
+        plan = self.decided(network, plan)
+        recipe = plan.recipe_for(network, way=plan.way, pretrained=bool(plan.pretrained))
         if recipe.learning_rate is None and learning_rate is not None:
             recipe = replace(recipe, learning_rate=learning_rate)
-        if way == "full":
+        if plan.way == "head" and backbone is not None and frozen.is_kept(self.frozen_folder, backbone):
+            return self._head(network, recipe, backbone)
+        found = pretrained.find(network, self.weights_folder) if plan.pretrained else None
+        if plan.pretrained and found is None:
+            raise MissingWeights(f"the pre-trained weights of {network} that earlier rounds used cannot be had now")
+        if plan.way == "full":
             return FullLearner(network, recipe, self.compute, found)
-        backbone = found or frozen.random(network, self.compute)
-        frozen.keep(self.frozen_folder, backbone)
-        return self._head(network, recipe, backbone.digest)
+        fixed = found or frozen.random(network, self.compute)
+        frozen.keep(self.frozen_folder, fixed)
+        return self._head(network, recipe, fixed.digest)
 
     def learner_of(self, card: Card) -> Learner:
         """The learner that can restore what a checkpoint holds. Raises ValueError where there is none any more."""

@@ -18,12 +18,17 @@ class Files:
     def __init__(self) -> None:
         self.held: dict[str, bytes] = {}
         self.asked: list[str] = []
+        self.broken: set[str] = set()
+        """Paths at which the server fails."""
         files = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 files.asked.append(self.path)
                 content = files.held.get(self.path)
+                if self.path in files.broken:
+                    self.send_error(500)
+                    return
                 self.send_response(200 if content is not None else 404)
                 self.end_headers()
                 self.wfile.write(content or b"{}")

@@ -8,12 +8,12 @@ from jobs.images import cloud, embedded
 from jobs.images.destination import Resolve, resolve
 from jobs.images.location import check_signs
 from jobs.images.origins import Origins
-from jobs.images.reasons import Away, SetAside
+from jobs.images.reasons import Away, NotServed, SetAside
 from jobs.images.web import Web
 from models.shelf import Key, key_of
 from studio import files
 from studio.client import Client
-from studio.errors import Forbidden, NotFound, Refused, Unreachable
+from studio.errors import Forbidden, NotFound, NotLabelStudio, Refused, ServerFault, Unreachable
 
 
 class Fetcher:
@@ -52,7 +52,9 @@ class Fetcher:
             return files.fetch(self._client, address)
         except (files.ForeignFile, files.FileTooLarge) as error:
             raise SetAside(str(error)) from error
-        except (NotFound, Forbidden, Refused) as error:
+        except (NotFound, Forbidden, Refused, NotLabelStudio) as error:
+            raise NotServed(str(error)) from error
+        except ServerFault as error:
             raise Away(str(error)) from error
         except requests.exceptions.RequestException as error:
             raise Unreachable(f"Label Studio at {self._client.url} broke off while sending an image") from error

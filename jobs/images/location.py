@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 from jobs.images.reasons import SetAside, shown
 
 WEB_PORTS = {"http": 80, "https": 443}
+LONGEST = 8192  # characters
+MOST_ENCODED = 3  # times, one inside the other
 
 _STEP_UP = re.compile(r"(?:^|[/\\?&=#;])\.\.(?:$|[/\\?&#;])")
 
@@ -50,14 +52,20 @@ def locate(address: str) -> Location:
 
 
 def check_signs(address: str) -> None:
-    """Raises SetAside for control characters, and for '..' between slashes, however often it is percent-encoded."""
+    """Raises SetAside for control characters, and for '..' between slashes, also where it is percent-encoded; and for
+    what would take long to look through: too many characters, or encoded too many times."""
+    if len(address) > LONGEST:
+        raise SetAside(f"the address has more than {LONGEST:,} characters")
     if any(ord(sign) < 32 or ord(sign) == 127 for sign in address):
         raise SetAside(f"{shown(address)} has a control character in it")
-    decoded, before = address, ""
-    while decoded != before:
+    decoded = address
+    for _ in range(MOST_ENCODED + 1):
         if _STEP_UP.search(decoded):
             raise SetAside(f"{shown(address)} climbs up with '..'")
         before, decoded = decoded, unquote(decoded)
+        if decoded == before:
+            return
+    raise SetAside(f"{shown(address)} is percent-encoded too many times")
 
 
 def _locate_on_web(address: str) -> Location:

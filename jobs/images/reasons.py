@@ -11,8 +11,12 @@ class SetAside(ValueError):
     """The image cannot be had; the message says why, in words for a person."""
 
 
-class Away(SetAside):
-    """The image cannot be had now, and is not to blame: whoever has it does not serve it."""
+class NotServed(SetAside):
+    """Whoever has the image does not give it. Of one that is the image's own problem, of all it is not."""
+
+
+class Away(NotServed):
+    """The image cannot be had now, and is not to blame: worth another try later."""
 
 
 def shown(address: str) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from jobs.images.destination import Resolve, resolve
 from jobs.images.fetcher import Fetcher
 from jobs.images.origins import Origins
-from jobs.images.reasons import Away, SetAside
+from jobs.images.reasons import Away, NotServed, SetAside
 from models.images import BadImage, decode
 from models.shelf import KEY_BYTES, Key, Shelf, key_of
 from models.shelf_view import View, joined
@@ -40,7 +40,9 @@ class Loaded:
     keys: list[Key]
     """What stands for the content of each: equal files have equal keys, under whatever address."""
     bad: dict[int, str]
-    """Place → why it could not be read."""
+    """Place → why it cannot be read."""
+    away: dict[int, str]
+    """Place → why it cannot be had just now."""
 
 
 class NothingServed(StudioError):
@@ -60,11 +62,12 @@ class _Loading:
     places: list[int] = field(default_factory=list)
     keys: list[Key] = field(default_factory=list)
     bad: dict[int, SetAside] = field(default_factory=dict)
+    fetched: int = 0
 
-    def check(self, asked: int) -> None:
-        away = [str(reason) for reason in self.bad.values() if isinstance(reason, Away)]
-        if len(away) == asked > 1:
-            raise NothingServed(f"none of {asked} images is served; the first: {away[0]}")
+    def check(self) -> None:
+        refused = [str(reason) for reason in self.bad.values() if isinstance(reason, NotServed)]
+        if len(refused) == self.fetched > 1:
+            raise NothingServed(f"none of {self.fetched} images is served; the first: {refused[0]}")
 
 
 class ImageSource:
@@ -106,13 +109,14 @@ class ImageSource:
         """The images of the tasks with these data. A server that does not answer raises; a bad image does not."""
         loading = _Loading()
         images = joined(self._views(tasks, loading))
-        loading.check(len(tasks))
+        loading.check()
         order = np.argsort(np.array(loading.places, np.int64))
         return Loaded(
             images=images.take(order),
             good=np.array(loading.places, np.int64)[order],
             keys=[loading.keys[row] for row in order.tolist()],
-            bad={place: str(reason) for place, reason in sorted(loading.bad.items())},
+            bad={place: str(why) for place, why in sorted(loading.bad.items()) if not isinstance(why, Away)},
+            away={place: str(why) for place, why in sorted(loading.bad.items()) if isinstance(why, Away)},
         )
 
     def _views(self, tasks: Sequence[Mapping[str, Any]], loading: _Loading) -> Iterator[View]:
@@ -124,6 +128,7 @@ class ImageSource:
             loading.keys.append(known[index][1])
         yield view
         wanted = self._wanted(tasks, loading)
+        loading.fetched = sum(map(len, wanted.values()))
         outcomes: dict[str, _Read | SetAside] = {}
         for address, outcome in self._outcomes(wanted):
             outcomes[address] = outcome

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -15,8 +18,10 @@ from urllib.request import Request, urlopen
 import torch
 
 PATIENCE = 5.0  # seconds until the host has answered
+STANDSTILL = 60.0  # seconds without a byte until a download is given up
 
 log = logging.getLogger(__name__)
+_one_at_a_time = Lock()
 
 
 class NotFetched(Exception):
@@ -30,9 +35,28 @@ def fetch(url: str, path: Path) -> None:
     log.info("downloading %s to %s", url, path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        torch.hub.download_url_to_file(url, str(path), digest and digest.group(1), progress=sys.stderr.isatty())
+        with _bounded_reads(STANDSTILL):
+            torch.hub.download_url_to_file(url, str(path), digest and digest.group(1), progress=sys.stderr.isatty())
+    except TimeoutError as error:
+        raise NotFetched(f"the download stood still for {STANDSTILL:g} seconds") from error
     except (OSError, HTTPException, RuntimeError) as error:
         raise NotFetched(f"the download failed: {error}") from error
+
+
+@contextmanager
+def _bounded_reads(seconds: float) -> Iterator[None]:
+    """Has reads from sockets opened meanwhile give up after so long.
+
+    By the default of the whole process, as torch's download takes no time limit of its own; hence one at a time, that
+    each finds what was there before and puts it back.
+    """
+    with _one_at_a_time:
+        before = socket.getdefaulttimeout()
+        socket.setdefaulttimeout(seconds)
+        try:
+            yield
+        finally:
+            socket.setdefaulttimeout(before)
 
 
 def _knock(url: str) -> None:

@@ -203,7 +203,7 @@ def test_a_missing_package_is_said_with_its_name(
     except ImportError:
         pass
     source = ImageSource(project, Client(files.url, "t" * 40), tmp_path, 28, prefixes=(address.rpartition("/")[0],))
-    assert f"pip install {package}" in source.load(images(address)).bad[0]
+    assert f"pip install {package}" in source.load(images(address)).away[0]
 
 
 def data_uri(content: bytes, kind: str = "image/png") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jobs.images.location import check_signs
 from jobs.images.origins import OriginError, Origins
 from jobs.images.reasons import SetAside
 
@@ -54,6 +55,8 @@ def test_what_lies_under_a_prefix_is_allowed(prefix: str, address: str) -> None:
         ("https://a.example/img", "https://a.example/img/..", "climbs up"),
         ("https://a.example/img", "https://a.example/img/%2e%2E/x.png", "climbs up"),
         ("https://a.example/img", "https://a.example/img/%252e%252e/x.png", "climbs up"),
+        ("https://a.example/img", "https://a.example/img/%25252e%25252e/x.png", "climbs up"),
+        ("https://a.example/img", "https://a.example/img/%2525252e%2525252e/x.png", "percent-encoded too many times"),
         ("https://a.example/img", "https://a.example/img/..%2fx.png", "climbs up"),
         ("https://a.example/img", "https://a.example/img/..%5cx.png", "climbs up"),
         ("https://a.example/img", "https://a.example/img/..;/x.png", "climbs up"),
@@ -88,8 +91,25 @@ def test_without_a_prefix_nothing_is_allowed() -> None:
 
 def test_a_reason_shows_no_more_than_the_beginning_of_a_long_address() -> None:
     with pytest.raises(SetAside) as caught:
-        Origins().find("https://a.example/" + "x" * 10_000)
+        Origins().find("https://a.example/" + "x" * 8_000)
     assert len(str(caught.value)) < 250
+
+
+def test_an_address_may_be_percent_encoded_three_times() -> None:
+    check_signs("/data/upload/a%252520b.png")
+    with pytest.raises(SetAside, match="is percent-encoded too many times"):
+        check_signs("/data/upload/a%25252520b.png")
+
+
+def test_an_address_encoded_thousands_of_times_is_not_decoded_to_its_end() -> None:
+    with pytest.raises(SetAside, match="is percent-encoded too many times"):
+        check_signs("/data/upload/%" + "25" * 4_000)
+
+
+def test_an_address_may_have_8192_characters() -> None:
+    check_signs("/data/upload/".ljust(8192, "x"))
+    with pytest.raises(SetAside, match="the address has more than 8,192 characters"):
+        check_signs("/data/upload/".ljust(8193, "x"))
 
 
 @pytest.mark.parametrize(

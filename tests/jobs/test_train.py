@@ -16,7 +16,7 @@ from jobs.draw import draw_round
 from jobs.train import train_round
 from jobs.workplace import Workplace
 from models import card as cards
-from models import checkpoint
+from models import checkpoint, pretrained
 from store import pool, projects, rounds
 from store.database import Store
 from store.tables import Model, Project, Round, RoundState
@@ -29,21 +29,21 @@ ASTRAY = """
     import numpy as np
     from models.learner import Diverged
 
+    mode = "sound"
+
     class Astray:
         input_size = 28
         frozen = "pixel-1"
-        fits = 0
         starts = []
 
         def describe(self, images):
             return images[:, 0, :1, 0].astype(np.float32)
 
         def fit(self, examples, *, seed, start=None, on_progress=print):
-            Astray.fits += 1
             Astray.starts.append(start)
-            if Astray.fits > 1 and MODE == "diverges":
+            if mode == "diverges":
                 raise Diverged("the loss became nan")
-            return Fitted(np.float32(1 if Astray.fits == 1 or MODE == "sound" else -1))
+            return Fitted(np.float32(-1 if mode == "collapses" else 1))
 
         def restore(self, tensors, *, classes):
             return Fitted(tensors["sign"])
@@ -73,9 +73,9 @@ def files() -> Iterator[Files]:
 
 
 @pytest.fixture
-def astray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """A model of another package that is sound the first time and then behaves as the test says."""
-    (tmp_path / "astray_model.py").write_text(textwrap.dedent(ASTRAY.replace("MODE", repr(request.param))))
+def astray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of another package that is sound until its `mode` says otherwise."""
+    (tmp_path / "astray_model.py").write_text(textwrap.dedent(ASTRAY))
     info = tmp_path / "astray_model-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: astray-model\nVersion: 1\n")
@@ -107,7 +107,7 @@ def test_a_training_leaves_a_model_its_card_and_its_metrics(place: Workplace, st
     round_, (model,) = after(place, project, 0)
     assert (round_.state, round_.problem) == (RoundState.TRAINED, None)
     assert (model.version, model.examples) == (versions.version(0), 12)
-    assert model.metrics["seed_correct"] == model.metrics["seed_count"] == 12
+    assert 8 <= model.metrics["seed_correct"] <= model.metrics["seed_count"] == 12
     card = cards.read(versions.folder(place.settings, project, model.version))
     assert (card.network, card.way, card.classes) == ("small-cnn", "full", NAMES)
     assert card.metrics["epochs"] == model.metrics["epochs"] > 1
@@ -176,17 +176,17 @@ def test_a_rate_chosen_on_the_seed_set_is_used_ever_after(place: Workplace, stor
 
 
 @pytest.mark.parametrize(
-    ("astray", "reason"),
+    ("mode", "reason"),
     [("diverges", "the loss became nan"), ("collapses", "on the seed set 0 of 8 are right")],
-    indirect=["astray"],
 )
 @pytest.mark.usefixtures("astray")
 def test_a_model_that_went_astray_never_replaces_the_good_one(
-    place: Workplace, store: Store, files: Files, reason: str
+    place: Workplace, store: Store, files: Files, mode: str, reason: str
 ) -> None:
     project = a_project(store, files, network="astray")
     labelled_round(store, project, 0, list(range(1, 9)))
     after(place, project, 0)
+    sys.modules["astray_model"].mode = mode  # type: ignore[attr-defined]
     labelled_round(store, project, 1, [9, 10, 11, 12])
     round_, models = after(place, project, 1)
     assert round_.state == RoundState.TRAINED
@@ -199,7 +199,6 @@ def test_a_model_that_went_astray_never_replaces_the_good_one(
     assert current.version == versions.version(0)
 
 
-@pytest.mark.parametrize("astray", ["sound"], indirect=True)
 @pytest.mark.usefixtures("astray")
 @pytest.mark.parametrize("warm", [True, False])
 def test_a_warm_start_hands_the_last_model_over(place: Workplace, store: Store, files: Files, warm: bool) -> None:
@@ -208,11 +207,11 @@ def test_a_warm_start_hands_the_last_model_over(place: Workplace, store: Store, 
     after(place, project, 0)
     labelled_round(store, project, 1, [9, 10, 11, 12])
     after(place, project, 1)
-    first, second = sys.modules["astray_model"].Astray.starts
-    assert first is None
-    assert (second is not None) == warm
+    *before, last = sys.modules["astray_model"].Astray.starts
+    assert not any(before), "the first model and those that check it begin anew"
+    assert (last is not None) == warm
     if warm:
-        np.testing.assert_array_equal(second.tensors()["sign"], [1])
+        np.testing.assert_array_equal(last.tensors()["sign"], [1])
 
 
 def test_old_weights_make_room_but_the_first_and_the_last_stay(place: Workplace, store: Store, files: Files) -> None:
@@ -224,3 +223,49 @@ def test_old_weights_make_room_but_the_first_and_the_last_stay(place: Workplace,
     folder = versions.folder(place.settings, project, versions.version(0)).parent
     kept = {path.parent.name for path in folder.glob("*/weights-*.safetensors")}
     assert kept == {versions.version(0), versions.version(2), versions.version(3)}
+
+
+@pytest.mark.usefixtures("astray")
+def test_labels_that_cannot_all_be_learnt_are_no_collapse(place: Workplace, store: Store, files: Files) -> None:
+    """Half of the seed's labels are wrong. A later model that sees through them answers half of the seed right, and so
+    did the first on what it had not seen."""
+    project = a_project(store, files, network="astray")
+    add_round(store, project, 0, list(range(1, 9)), wanted=8)
+    for n in range(1, 9):
+        put_label(store, project, n, a_label(n, NAMES[0] if (n % 2) == (n <= 4) else NAMES[1]))
+    after(place, project, 0)
+    labelled_round(store, project, 1, [9, 10, 11, 12])
+    round_, models = after(place, project, 1)
+    assert round_.problem is None
+    assert len(models) == 2
+
+
+def test_an_image_that_is_away_is_left_out_this_time_and_not_for_good(
+    place: Workplace, store: Store, files: Files
+) -> None:
+    project = a_project(store, files)
+    labelled_round(store, project, 0, list(range(1, 9)))
+    files.broken.add("/data/3.png")
+    _, (model,) = after(place, project, 0)
+    assert model.examples == 7
+    with store.read() as session:
+        assert pool.problems(session, project) == {}
+    files.broken.clear()
+    labelled_round(store, project, 1, [9, 10])
+    _, models = after(place, project, 1)
+    assert models[-1].examples == 10
+
+
+def test_the_way_decided_first_stays_decided(
+    place: Workplace, store: Store, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = a_project(store, files, network="efficientnet-lite0")
+    labelled_round(store, project, 0, list(range(1, 7)))
+    after(place, project, 0)
+    with store.read() as session:
+        training = projects.by_id(session, project.id).training
+    assert (training["way"], training["pretrained"]) == ("head", True)
+    monkeypatch.setattr(pretrained, "find", lambda *_: None)  # from now on they cannot be had
+    labelled_round(store, project, 1, [7, 8])
+    _, models = after(place, project, 1)
+    assert models[0].metrics["backbone"] == models[1].metrics["backbone"] is not None

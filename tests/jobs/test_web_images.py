@@ -114,7 +114,8 @@ def test_a_host_in_trouble_is_not_the_images_fault(host: WebHost, code: int, sto
         source.load([one, other])
     loaded = source.load([one, good])
     assert loaded.good.tolist() == [1]
-    assert f"HTTP {code}" in loaded.bad[0]
+    assert f"HTTP {code}" in loaded.away[0]
+    assert loaded.bad == {}
 
 
 def test_a_host_that_is_not_there_is_away() -> None:

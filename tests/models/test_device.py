@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models.device import Compute, NoSuchDevice, Portion, Probe, choose, choose_device
+from models.device import Compute, NoSuchDevice, Portion, Probe, choose
 
 
 class Machine(Probe):
@@ -31,7 +31,6 @@ class Machine(Probe):
 @pytest.mark.parametrize(("gpus", "chosen"), [(2, "cuda:0"), (0, "cpu")])
 def test_a_gpu_is_taken_where_there_is_one(wanted: str | None, gpus: int, chosen: str) -> None:
     assert choose(wanted, probe=Machine(gpus)).device == torch.device(chosen)
-    assert choose_device(wanted, probe=Machine(gpus)) == torch.device(chosen)
 
 
 def test_a_new_gpu_computes_in_bfloat16_with_the_channels_last_and_pinned_memory() -> None:
@@ -68,8 +67,6 @@ def test_one_of_several_gpus_can_be_asked_for() -> None:
 def test_a_missing_gpu_is_said_and_not_replaced(wanted: str | torch.device) -> None:
     with pytest.raises(NoSuchDevice, match="no CUDA GPU"):
         choose(wanted, probe=Machine(0))
-    with pytest.raises(NoSuchDevice, match="no CUDA GPU"):
-        choose_device(wanted, probe=Machine(0))
 
 
 def test_a_gpu_beyond_the_last_is_said() -> None:

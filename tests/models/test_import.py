@@ -11,7 +11,7 @@ NAMES = """
 import sys
 from models import networks
 for name in networks.names():
-    networks.check(name), networks.input_size(name), networks.threads(name)
+    networks.check(name), networks.input_size(name)
 assert not {"torch", "torchvision", "numpy", "PIL"} & set(sys.modules), "a command must not wait for torch"
 """
 

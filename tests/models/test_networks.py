@@ -78,7 +78,6 @@ def test_a_head_comes_alone_too(name: str) -> None:
 def test_any_other_classification_model_of_torchvision_will_do() -> None:
     network = networks.build("shufflenet_v2_x0_5", classes=4)
     assert network(random_images(2, "shufflenet_v2_x0_5")).shape == (2, 4)
-    assert networks.threads("shufflenet_v2_x0_5") is None
     head = networks.head("shufflenet_v2_x0_5", classes=4)
     assert isinstance(head, LinearHead)
     assert head.linear.in_features == network.features

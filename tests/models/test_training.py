@@ -13,10 +13,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from models import networks
 from models.device import Compute, NotEnoughMemory
 from models.learner import Diverged, Examples, OnProgress, Progress, unheard
 from models.recipe import DEFAULT, Recipe
-from models.small_cnn import SmallCNN
 from models.training import logits, seeded, train, weighted_cross_entropy
 
 CPU = Compute(torch.device("cpu"))
@@ -45,7 +45,7 @@ def points(count: int, *, seed: int = 0, classes: int = 3, spread: float = 1.0) 
 
 def small_cnn(*, seed: int = 3) -> nn.Module:
     with seeded(seed, CPU.device):
-        return SmallCNN(3)
+        return networks.build("small-cnn", classes=3)
 
 
 def linear(*, classes: int = 3) -> nn.Module:
@@ -145,7 +145,7 @@ def test_contradicting_labels_are_settled_by_their_weights() -> None:
     labels = np.arange(60, dtype=np.int64) % 2
     examples = Examples(images, labels, np.where(labels == 0, 3, 1).astype(np.float32), 2)
     with seeded(1, CPU.device):
-        network = SmallCNN(2)
+        network = networks.build("small-cnn", classes=2)
     train(network, examples, DEFAULT, seed=1, compute=CPU)
     answer = torch.from_numpy(logits(network, images[:1], compute=CPU)).softmax(dim=1)
     assert answer[0, 0].item() == pytest.approx(0.75, abs=0.08)
