@@ -61,8 +61,9 @@ class Options:
             if not kept:
                 raise ConnectError(rule)
         try:
+            plugins.check(self.network)
             input_size(self.network)
-        except UnknownNetwork as error:
+        except (UnknownNetwork, plugins.NotInstalled) as error:
             raise ConnectError(f"--network: {error}") from error
 
 

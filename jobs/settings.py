@@ -20,7 +20,7 @@ class SettingsError(ValueError):
 @dataclass(frozen=True)
 class Settings:
     home: Path
-    """Checkpoints, image cache, logs, and the SQLite file where no DATABASE_URL is given."""
+    """Checkpoints, pre-trained weights, caches, logs, and the SQLite file where no DATABASE_URL is given."""
     database_url: str
     redis_url: str
     redis_is_embedded: bool
@@ -33,8 +33,11 @@ class Settings:
     """Where images may be fetched from besides the connected Label Studio."""
     device: str = "auto"
     reconcile_seconds: int = 300
+    cache: Path | None = None
+    """Where decoded images and descriptions lie, if not in the home: on a disk of this host's own, where many hosts
+    share a home over the network."""
     cache_gigabytes: float = 8.0
-    """For decoded images and their descriptions together."""
+    """Half of it for the images of one size, half for the descriptions by one backbone."""
     models_gigabytes: float = 10.0
     """For the checkpoints of a project; beyond it the oldest lose their weights."""
 
@@ -58,6 +61,7 @@ class Settings:
             image_prefixes=tuple(part for part in (env.get("IWES_IMAGE_PREFIXES") or "").replace(",", " ").split()),
             device=env.get("IWES_DEVICE") or cls.device,
             reconcile_seconds=int(_number(env, "IWES_RECONCILE_SECONDS", cls.reconcile_seconds, least=10)),
+            cache=Path(env["IWES_CACHE"]).resolve() if env.get("IWES_CACHE") else None,
             cache_gigabytes=_number(env, "IWES_CACHE_GB", cls.cache_gigabytes, least=0.5),
             models_gigabytes=_number(env, "IWES_MODELS_GB", cls.models_gigabytes, least=0.1),
         )
@@ -73,6 +77,7 @@ class Settings:
             "IWES_IMAGE_PREFIXES": " ".join(self.image_prefixes),
             "IWES_DEVICE": self.device,
             "IWES_RECONCILE_SECONDS": str(self.reconcile_seconds),
+            "IWES_CACHE": str(self.cache or ""),
             "IWES_CACHE_GB": str(self.cache_gigabytes),
             "IWES_MODELS_GB": str(self.models_gigabytes),
         }
@@ -89,11 +94,11 @@ class Settings:
 
     @property
     def image_cache(self) -> Path:
-        return self.home / "images"
+        return (self.cache or self.home) / "images"
 
     @property
     def features_folder(self) -> Path:
-        return self.home / "features"
+        return (self.cache or self.home) / "features"
 
     @property
     def weights_folder(self) -> Path:

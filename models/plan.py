@@ -86,6 +86,8 @@ class Plan:
         changes: dict[str, Any] = {"balance": self.balance}
         if way == "head":
             changes["augment"] = False
+            if network == "vgg16":  # its head has 120 million weights
+                changes["threads"] = None
         elif network != "small-cnn":
             changes["threads"] = None
         if self.schedule is not None:

@@ -75,7 +75,7 @@ class Project(Base):
     sharpness: Mapped[float]
     network: Mapped[str]
     training: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    """How the network is trained: the fields of a `Plan` that are not at their defaults."""
+    """How the network is trained: the fields of a `Plan`."""
     rng_seed: Mapped[int]
 
     connected: Mapped[bool] = mapped_column(default=False)

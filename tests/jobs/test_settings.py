@@ -25,10 +25,12 @@ def test_a_child_reads_the_same_settings(tmp_path: Path, redis: str) -> None:
         "IWES_IMAGE_PREFIXES": "https://images.example/a/, s3://bucket/photos/",
         "IWES_DEVICE": "cpu",
         "IWES_RECONCILE_SECONDS": "60",
+        "IWES_CACHE": str(tmp_path / "fast"),
         "IWES_CACHE_GB": "1.5",
         "IWES_MODELS_GB": "2",
     }
     settings = Settings.from_env(given)
+    assert settings.image_cache.parent == settings.features_folder.parent == tmp_path / "fast"
     assert settings.image_prefixes == ("https://images.example/a/", "s3://bucket/photos/")
     assert Settings.from_env(settings.as_env()) == settings
 
