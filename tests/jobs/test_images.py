@@ -137,6 +137,7 @@ def test_two_label_studios_with_the_same_paths_are_not_mixed_up(
     np.testing.assert_array_equal(loaded.images[:], [decode(picture(noise=2), size=28)])
 
 
+@pytest.mark.slow
 def test_more_images_than_the_cache_has_room_for_are_loaded_all_the_same(
     files: Files, project: Project, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ print(faults())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the option is glibc's")
 def test_memory_that_is_kept_is_not_faulted_in_again() -> None:
     faults = {

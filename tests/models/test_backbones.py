@@ -50,6 +50,7 @@ def test_every_classification_model_of_torchvision_has_a_backbone(name: str) -> 
 
 
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v3_small", "squeezenet1_1", "densenet121"])
+@pytest.mark.slow
 def test_features_are_what_the_classification_layer_of_torchvisions_own_model_reads(name: str, images: Tensor) -> None:
     models = import_models()
     backbone = torchvision_models.backbone(name).eval()
@@ -66,6 +67,7 @@ def test_features_are_what_the_classification_layer_of_torchvisions_own_model_re
 
 
 @pytest.mark.parametrize("name", ["googlenet", pytest.param("inception_v3", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_model_with_extra_outputs_for_training_gives_plain_logits_in_training_too(name: str) -> None:
     side = networks.input_size(name)
     network = networks.build(name, classes=3).train()

@@ -125,6 +125,7 @@ def killed_at_line(number: int, folder: Path, classifier: Classifier) -> bool:
         os._exit(1)
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_line_of_a_save_leaves_a_whole_checkpoint(
     saved: Path, tmp_path: Path, successor: Classifier, workshop: Workshop
 ) -> None:

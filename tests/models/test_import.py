@@ -76,10 +76,12 @@ def test_training_imports_no_more_than_it_needs() -> None:
     run(TRAINING)
 
 
+@pytest.mark.slow
 def test_networks_that_come_in_packages_need_no_torchvision() -> None:
     run(PACKAGED)
 
 
+@pytest.mark.slow
 def test_torchvisions_models_need_no_compiler() -> None:
     run(TORCHVISION)
 
