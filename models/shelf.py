@@ -117,8 +117,11 @@ class Shelf:
         return view
 
     def look_up(self, keys: Sequence[Key]) -> tuple[NDArray[np.int64], View]:
-        """Which of these keys are here (by their places among those asked for), and the rows of those."""
+        """Which of these keys are here (by their places among those asked for), and the rows of those. What was read
+        through earlier views leaves the memory: whoever goes through a shelf batch by batch does not pile it up."""
         with self._guard:
+            for mapped_before in self._mapped.values():
+                mapped_before.drop(0, len(mapped_before.rows))
             while True:
                 places = self.find(keys)
                 found = np.flatnonzero(places >= 0)

@@ -380,3 +380,18 @@ def test_the_shape_of_a_shelf_can_be_asked_without_knowing_it(tmp_path: Path) ->
     assert shape_in(tmp_path / "some") == (3, 4)
     (tmp_path / "some" / "shelf.json").write_text("torn")
     assert shape_in(tmp_path / "some") is None
+
+
+def test_what_earlier_views_have_read_does_not_pile_up_in_memory(tmp_path: Path) -> None:
+    def resident() -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssFile")) * 1024
+
+    shelf = Shelf(tmp_path, (2**20,), np.uint8, most_bytes=2**30)
+    keys = [key_of(str(place)) for place in range(160)]
+    for start in range(0, 160, 16):
+        shelf.put(keys[start : start + 16], np.full((16, 2**20), start, np.uint8))
+    before = resident()
+    for start in range(0, 160, 16):
+        assert shelf.view(keys[start : start + 16])[:].max() == start
+    assert resident() - before < 64 * 2**20
