@@ -89,7 +89,7 @@ def connect(url: str, token: str, studio_id: int, backend_url: str | None, **opt
     from jobs.connect import connect as connect_project
     from models.plan import Plan
 
-    plan = Plan.said({name: options.pop(name) for name in Plan.as_dict(Plan())})
+    plan = Plan.said({name: options.pop(name) for name in Plan().as_dict() if name in options})
     with _opened(backend_url) as place:
         done = connect_project(place, url, token, studio_id, Options(training=plan, **options), say=click.echo)
     if done.already:

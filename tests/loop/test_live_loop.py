@@ -277,7 +277,7 @@ def test_a_head_on_a_pretrained_backbone_goes_round_and_answers(live: Workplace,
     job = queues.find(live.redis, f"project-{project.id}-round-0-train")
     assert job is not None
     told = job.meta["progress"]
-    assert told["epoch"] == first.metrics["epochs"] <= told["of"]
+    assert 1 <= told["epoch"] <= told["of"]
     assert told["loss"] < 0.5
     tasks = [{"id": 1, "data": {"image": f"/data/local-files/?d=digits/{name}"}} for name in list(pool.truth)[:5]]
     asked = {"tasks": tasks, "project": f"{pool.id}.1"}
