@@ -32,7 +32,7 @@ help:
 	@echo "make lint        ruff, mypy and the import contract"
 	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text (FULL=1: all picks)"
 	@echo "make bench-coverage  how often the intervals hold what they promise"
-	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder with train/ and test/)"
+	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
 	@echo "make setup       install everything (the other commands do it by themselves)"
 	@echo "make clean       remove what was installed; demos are kept"
 
@@ -61,7 +61,8 @@ bench-coverage: $(OURS)
 	@$(RUN) benchmarks/coverage.py
 
 bench-models: $(OURS)
-	@$(RUN) -m benchmarks.learning $(if $(PHOTOS),--photos '$(PHOTOS)') $(if $(ONLY),--only '$(ONLY)')
+	@$(RUN) -m benchmarks.learning $(if $(ONLY),--only '$(ONLY)') $(if $(PHOTOS),--photos '$(PHOTOS)') \
+	  $(if $(CIFAR),--cifar '$(CIFAR)') $(if $(SCRATCH),--scratch '$(SCRATCH)') $(if $(JSON),--json '$(JSON)')
 
 # The two environments are installed side by side, and Label Studio's database is migrated while torch installs.
 setup: $(UV)
