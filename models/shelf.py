@@ -31,6 +31,11 @@ SEGMENT_BYTES = 128 * 2**20
 SEGMENTS_AT_LEAST = 8
 """A small shelf has smaller segments, so that making room never costs more than an eighth of it."""
 
+KEPT_BYTES = 256 * 2**20
+"""What may stay in memory of the segments read so far."""
+READ_AT_LEAST = 64 * 2**10
+"""Linux brings in so much around each row that is read for itself."""
+
 Key = bytes
 """16 of them; see `key_of`."""
 
@@ -67,6 +72,7 @@ class Shelf:
         self._places: dict[Key, int] = {}
         self._keys: dict[int, list[Key]] = {}  # by segment
         self._mapped: dict[int, Mapped] = {}
+        self._read_bytes = 0  # at most, through views made since memory was last let go
         with self._writing():
             self._begin_unless_begun()
 
@@ -117,11 +123,10 @@ class Shelf:
         return view
 
     def look_up(self, keys: Sequence[Key]) -> tuple[NDArray[np.int64], View]:
-        """Which of these keys are here (by their places among those asked for), and the rows of those. What was read
-        through earlier views leaves the memory: whoever goes through a shelf batch by batch does not pile it up."""
+        """Which of these keys are here (by their places among those asked for), and the rows of those. Whoever goes
+        through a shelf batch by batch does not pile it up in memory; see `_let_go`."""
         with self._guard:
-            for mapped_before in self._mapped.values():
-                mapped_before.drop(0, len(mapped_before.rows))
+            self._let_go(len(keys))
             while True:
                 places = self.find(keys)
                 found = np.flatnonzero(places >= 0)
@@ -131,6 +136,16 @@ class Shelf:
                     continue  # evicted by another process in this very moment: now they are missing
                 if self._stamp() == self._seen:
                     return found, View(places[found], mapped, self._per_segment, self.shape, self._dtype)
+
+    def _let_go(self, coming: int) -> None:
+        """Takes what was read through earlier views out of memory, once that and the rows to come may be too much. Not
+        sooner: mapping it again page by page would take longer than a small network takes to look at it."""
+        self._read_bytes += coming * max(self._row_bytes, READ_AT_LEAST)
+        mapped = sum(len(mapped.rows) for mapped in self._mapped.values()) * self._row_bytes
+        if min(self._read_bytes, mapped) > KEPT_BYTES:
+            for one in self._mapped.values():
+                one.drop(0, len(one.rows))
+            self._read_bytes = 0
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
