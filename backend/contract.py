@@ -37,7 +37,7 @@ def setup() -> dict[str, str]:
 def versions() -> dict[str, list[str]]:
     project = calling_project(_place(), request)
     with _place().store.read() as session:
-        trained = [model.version for model in rounds.models(session, project)]
+        trained = list(rounds.versions(session, project))
     return {"versions": trained[::-1] or [UNTRAINED]}
 
 
@@ -57,11 +57,12 @@ def webhook() -> tuple[dict[str, Any], int]:
     if event.project_id != project.studio_id:
         raise BadMessage(f"the secret is project {project.studio_id}'s, but the event is about {event.project_id}")
     if event.action == "START_TRAINING":
-        job = intake.start_training(_place(), project.id)
-        status = "on its way" if job else "no new labels to train on"
-        return {"status": status, **({"job": job} if job else {})}, 200
-    job = intake.take(_place(), project.id, event)
-    return {"status": "ok", **({"job": job} if job else {})}, 200
+        jobs = intake.start_training(_place(), project.id)
+        status = "on its way" if jobs else "no new labels to train on"
+    else:
+        jobs = intake.take(_place(), project.id, event)
+        status = "ok"
+    return {"status": status, **({"job": jobs[0]} if jobs else {})}, 200
 
 
 def _place() -> Workplace:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from jobs.versions import UNTRAINED, folder
 from jobs.workplace import Workplace
+from store import rounds
 from store.tables import Project
 
 if TYPE_CHECKING:
     from backend.predictor import IWeS
+    from models.classifier import Classifier
 
 
 log = logging.getLogger(__name__)
@@ -68,12 +70,28 @@ class Predictors:
     def _load(self, project: Project, version: str) -> IWeS:
         _import_torch()
         from backend.predictor import IWeS
-        from models import checkpoint
 
         if version == UNTRAINED:
             return IWeS(self._place, project, None)
-        kept_in = folder(self._place.settings, project, version)
-        return IWeS(self._place, project, checkpoint.load(kept_in, self._place.workshop))
+        classifier = self._checkpoint(project, version)
+        return IWeS(self._place, project, classifier, self._twin(project, version))
+
+    def _checkpoint(self, project: Project, version: str) -> Classifier:
+        from models import checkpoint
+
+        return checkpoint.load(folder(self._place.settings, project, version), self._place.workshop)
+
+    def _twin(self, project: Project, version: str) -> Classifier | None:
+        """The g trained beside this model, if there is one and it can be loaded: only reviewers would miss it."""
+        from models.card import BadCheckpoint
+
+        with self._place.store.read() as session:
+            twin = rounds.twin_of(session, project, version)
+        try:
+            return self._checkpoint(project, twin.version) if twin else None
+        except BadCheckpoint as error:
+            log.warning("project %s: %s has no g beside it: %s", project.id, version, error)
+            return None
 
 
 def _import_torch() -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jobs.status import ProjectStatus, QueueStatus, RoundStatus
+from jobs.status import ProjectStatus, QueueStatus, RoundStatus, SubsetStatus
 from store.tables import RoundState, now
 
 MEANING = {
@@ -20,6 +20,8 @@ MEANING = {
     RoundState.CLOSED: "training",
     RoundState.TRAINED: "trained",
 }
+
+DOING = {"described": "describing images", "reviewed": "looking at labels", "written": "writing weights"}
 
 
 def show(projects: Sequence[ProjectStatus], queue: QueueStatus, console: Console | None = None) -> None:
@@ -34,7 +36,9 @@ def show(projects: Sequence[ProjectStatus], queue: QueueStatus, console: Console
 def _show_project(console: Console, project: ProjectStatus) -> None:
     state = "" if project.connected else "  [yellow](disconnected)[/]"
     console.print(f"[bold]{escape(project.title)}[/]  {project.studio_url}/projects/{project.studio_id}/data{state}")
-    console.print(f"  {project.tasks} tasks, {project.unlabelled} without a label")
+    came = f", {project.came_labelled} came with one" if project.came_labelled else ""
+    console.print(f"  {project.tasks} tasks, {project.unlabelled} without a label{came}")
+    console.print(f"  mode {project.mode}: {project.drawn_by}")
     if project.labels_until_retrain is not None:
         console.print(f"  {project.labels_until_retrain} labels until the next training")
     console.print(f"  last reconcile: {_ago(project.reconciled_at)}")
@@ -42,6 +46,29 @@ def _show_project(console: Console, project: ProjectStatus) -> None:
         console.print(f"  [yellow]{count} ×[/] {escape(problem)}")
     if project.rounds:
         console.print(_rounds_table(project.rounds))
+    for subset in project.subsets:
+        _show_subset(console, subset)
+
+
+def _show_subset(console: Console, subset: SubsetStatus) -> None:
+    state = f", [cyan]{escape(subset.state)}[/]" if subset.state else ", [green]complete[/]"
+    console.print(
+        f"  [bold]subset {subset.name}[/] by IWeS-{subset.rule}: {subset.selected} of {subset.target} tasks{state}; "
+        f"worth {subset.effective_size:.0f} equally weighted labels, {subset.share_capped:.0%} of the drawn weights at "
+        f"their cap, {subset.doubts} labels worth a second look"
+    )
+    if subset.rounds:
+        console.print(_subset_table(subset.rounds))
+
+
+def _subset_table(rounds: Sequence[RoundStatus]) -> Table:
+    table = Table("round", "state", "drawn by", "rule", "tasks", "then trained", box=SIMPLE)
+    for round_ in rounds:
+        drawn_by = round_.model_version or "chance"
+        table.add_row(
+            str(round_.number), MEANING[round_.state], drawn_by, round_.rule, str(round_.drawn), _outcome(round_)
+        )
+    return table
 
 
 def _rounds_table(rounds: Sequence[RoundStatus]) -> Table:
@@ -79,8 +106,9 @@ def _outcome(round_: RoundStatus) -> str:
 
 
 def _progress(told: Mapping[str, Any]) -> str:
-    if "described" in told:
-        return f"describing images, {told['described']} of {told['of']}"
+    for what, doing in DOING.items():
+        if what in told:
+            return f"{doing}, {told[what]} of {told['of']}"
     right = "" if told.get("accuracy") is None else f", {told['accuracy']:.1%} of held-out labels right"
     return (
         f"epoch {told['epoch']} of at most {told['of']}, loss {told['loss']:.3f}{right}, "

@@ -16,11 +16,12 @@ from iwes.estimate import Estimate, class_balance, combine, estimate_mean, with_
 from iwes.probability import binary_entropy, disagreement, entropy, loss
 from iwes.stopping import Advice, round_confidence, stopping_advice
 from iwes.stream import draw
-from iwes.subset import Model, Probability, Subset, select_subset
+from iwes.subset import PROBABILITIES, Model, Probability, Subset, select_subset
 from iwes.version_space import VersionSpace, VersionSpaceSample, sample_version_space
 from iwes.weight import effective_size, normalise, share_capped, training_weight
 
 __all__ = [
+    "PROBABILITIES",
     "Advice",
     "BadArgument",
     "BadInclusion",

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import requests
 from sqlalchemy import delete
+from sqlalchemy.orm import Session
 
 from jobs import draw, publish, reconcile
 from jobs.images import ImageSource, NothingServed
@@ -18,9 +19,9 @@ from jobs.workplace import Workplace
 from models import networks, plugins
 from models.networks import UnknownNetwork
 from models.plan import Plan
-from store import pool, projects, rounds
-from store.tables import Draw, Label, Project, Round, RoundState, Task, now
-from studio import connection, queue
+from store import pool, projects, rounds, subsets
+from store.tables import Draw, Label, Mode, Project, Round, RoundState, Subset, Task, now
+from studio import connection, queue, tabs
 from studio.client import Client
 from studio.errors import NotFound, Refused, StudioError
 from studio.labels import ImageClasses, read_config
@@ -38,6 +39,7 @@ class ConnectError(StudioError):
 class Options:
     """How a project is sampled and trained."""
 
+    mode: Mode = Mode.AUTO
     k: int = 50
     seed_size: int = 50
     cap: float = 2.0
@@ -47,9 +49,13 @@ class Options:
     network: str = "small-cnn"
     training: Plan = field(default_factory=Plan)
     rng_seed: int | None = None
+    subset_size: int = 0
+    """How many of the tasks that came with a label to select in all; 0: as many as annotators are asked for."""
 
     def check(self) -> None:
         rules = {
+            f"--mode must be one of {', '.join(Mode)}": self.mode in list(Mode),
+            "--subset-size must not be negative": self.subset_size >= 0,
             "--k must be at least 1": self.k >= 1,
             "--seed must be at least 2": self.seed_size >= 2,
             "--cap must be at least 1: a weight is 1/p, and p is at most 1": self.cap >= 1,
@@ -78,6 +84,8 @@ class Connected:
     already: bool
     tasks: int
     labelled: int
+    came_labelled: int = 0
+    """Tasks that came with a label which can be learnt."""
 
 
 Say = Callable[[str], None]
@@ -105,16 +113,17 @@ def connect(
         _attach(place, project, studio, before, undo)
         say("webhook and ML backend added; Label Studio's message arrived here")
         reconcile.sync_tasks(place, project, studio, lambda n: say(f"{n} tasks read"))
-        labelled = reconcile.sync_labels(place, project, studio)["labels missed"]
+        labelled = reconcile.sync_labels(place, project, studio, came_along=lambda annotation: True)["labels missed"]
         _try_images(place, project, studio)
         _surface_first(place, project, say)
         with place.store.write() as session:
             project = projects.lock(session, project.id)
             project.connected = True
             project.reconciled_at = now()
-            tasks = pool.size(session, project)
+            tasks, came = pool.size(session, project), pool.came_labelled(session, project)
+            _begin_subset(session, project, options, came, say)
         undo.pop_all()
-    return Connected(project, False, tasks, labelled)
+    return Connected(project, False, tasks, labelled, came)
 
 
 def disconnect(place: Workplace, project: Project) -> None:
@@ -151,7 +160,7 @@ def _remember(
     place: Workplace, url: str, token: str, before: ProjectSettings, classes: ImageClasses, options: Options
 ) -> Project:
     values = {
-        **asdict(options),
+        **{name: value for name, value in asdict(options).items() if name != "subset_size"},
         "training": options.training.as_dict(),
         "rng_seed": options.rng_seed if options.rng_seed is not None else secrets.randbelow(2**31),
         "title": before.title,
@@ -194,8 +203,7 @@ def _attach(
     asked_at = time.monotonic()
     studio.change(sampling="Uncertainty sampling", maximum_annotations=1)  # this also fires PROJECT_UPDATED
     _await_webhook(place, project, asked_at + WEBHOOK_SECONDS)
-    if not connection.tabs(studio):
-        connection.add_tab(studio)
+    tabs.ensure(studio, tabs.WEIGHTS)
 
 
 def _await_webhook(place: Workplace, project: Project, deadline: float) -> None:
@@ -215,7 +223,8 @@ def _try_images(place: Workplace, project: Project, studio: StudioProject) -> No
     with place.store.write() as session:
         stored = projects.lock(session, project.id)
         pool.give_another_chance(session, stored)
-        some = pool.data_of(session, pool.drawable(session, stored, at_least=1)[:TRIED_IMAGES])
+        ids = pool.drawable(session, stored, at_least=1) or list(pool.labels_that_came(session, stored))
+        some = pool.data_of(session, ids[:TRIED_IMAGES])
     if not some:
         return
     source = ImageSource(
@@ -240,16 +249,35 @@ def _surface_first(place: Workplace, project: Project, say: Say) -> None:
     with place.store.read() as session:
         last = rounds.latest(session, project)
     if last is None:
-        draw.draw_round(place, project.id, 0)
+        if project.mode in (Mode.AUTO, Mode.ENT):
+            draw.draw_round(place, project.id, 0)
         with place.store.read() as session:
             last = rounds.latest(session, project)
         if last is None:
-            return  # an empty project: the first tasks imported are drawn from then on
+            return  # nothing to ask for: the first unlabelled tasks imported are drawn from then on
         say(f"seed batch of {last.batch_size} drawn, writing weights")
     if last.state == RoundState.DRAWN:
         publish.publish_round(place, project.id, last.number)
     else:
         publish.surface(place, project, last.number)
+
+
+def _begin_subset(session: Session, project: Project, options: Options, came: int, say: Say) -> None:
+    """The tasks that came with a label: selected from at once, where it is known how many are wanted."""
+    if not came or project.mode == Mode.ENT:
+        return
+    size = min(options.subset_size, came)
+    if project.mode != Mode.AUTO or not pool.any_drawable(session, project):
+        if size:
+            rule = project.mode if project.mode in subsets.RULES else "dis"
+            subsets.ask(session, project, name=subsets.AUTO, rule=rule, size=size)
+        else:
+            say(f"{came} tasks came with a label: `iwes select --size …` selects a weighted subset of them")
+        return
+    subset = subsets.begin_if_mixed(session, project) or subsets.by_name(session, project, subsets.AUTO)
+    if subset is not None and subset.auto:
+        subset.size = max(subset.size, size)
+        say(f"{came} tasks came with a label: a weighted part of them helps to train, chosen by IWeS-{subset.rule}")
 
 
 def _detach(project: Project, studio: StudioProject) -> None:
@@ -261,7 +289,7 @@ def _detach(project: Project, studio: StudioProject) -> None:
     queue.clear(studio)
     connection.remove_backends(studio, project.backend_url)
     connection.remove_webhooks(studio, project.backend_url)
-    connection.remove_tabs(studio)
+    tabs.remove_ours(studio)
 
 
 def _forget(place: Workplace, project_id: int, was_known: bool) -> None:
@@ -273,6 +301,7 @@ def _forget(place: Workplace, project_id: int, was_known: bool) -> None:
         session.execute(delete(Label).where(Label.project_id == project_id))
         session.execute(delete(Draw).where(Draw.round.has(of_project)))
         session.execute(delete(Round).where(of_project))
+        session.execute(delete(Subset).where(Subset.project_id == project_id))
         session.execute(delete(Task).where(Task.project_id == project_id))
         session.execute(delete(Project).where(Project.id == project_id))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -12,7 +12,7 @@ import iwes
 from jobs import step
 from jobs.workplace import Workplace
 from store import pool, projects, rounds
-from store.tables import Draw, Project, Round
+from store.tables import Draw, Round
 
 if TYPE_CHECKING:
     from jobs.scoring import Scorer
@@ -44,10 +44,10 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
     if model is None:
         drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed), reserve=project.reserve)
     else:
-        from jobs.scoring import Scorer  # brings torch, which a seed draw does without
+        from jobs.scoring import Opinions, Scorer  # brings torch, which a seed draw does without
 
-        scorer = Scorer(place, project, model.version)
-        readable = _draw_readable(scorer, project, task_ids, wanted, rng_seed)
+        scorer = Scorer(Opinions(place, project, [model.version]), "ent")
+        readable = draw_readable(place, scorer, project, task_ids, wanted, rng_seed, reserve=project.reserve)
         if readable is None:
             return
         task_ids, drawn = readable
@@ -70,7 +70,7 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
             reserve=project.reserve,
             sharpness=project.sharpness,
         )
-        rounds.add(session, project, round_, _rows(drawn, task_ids, predicted))
+        rounds.add(session, project, round_, as_draws(drawn, task_ids, predicted))
     log.info("project %s round %s: %s of %s tasks drawn", project_id, number, len(drawn.index), len(task_ids))
 
 
@@ -83,8 +83,23 @@ def _close_the_pool(place: Workplace, project_id: int, number: int) -> None:
             rounds.add_closing(session, project, number)
 
 
-def _draw_readable(
-    scorer: Scorer, project: Project, task_ids: list[int], wanted: int, rng_seed: list[int]
+class Chances(Protocol):
+    """How scores become probabilities and weights: as the project says, or a subset of its own."""
+
+    floor: Any
+    cap: Any
+    sharpness: Any
+
+
+def draw_readable(
+    place: Workplace,
+    scorer: Scorer,
+    chances: Chances,
+    task_ids: list[int],
+    wanted: int,
+    rng_seed: list[int],
+    *,
+    reserve: float = 0.0,
 ) -> tuple[list[int], iwes.Draw] | None:
     """Draws; where the stream met images that cannot be read or had, draws again without them, from the same seed, so
     that the result is the one a pool without them would have given. None if there is no other."""
@@ -94,21 +109,28 @@ def _draw_readable(
             wanted,
             rng=np.random.default_rng(rng_seed),
             pool_size=len(task_ids),
-            floor=project.floor,
-            cap=project.cap,
-            reserve=project.reserve,
-            sharpness=project.sharpness,
+            floor=chances.floor,
+            cap=chances.cap,
+            sharpness=chances.sharpness,
+            reserve=reserve,
             batch=SCORING_BATCH,
         )
         without = scorer.newly_bad.keys() | (scorer.away & set(task_ids))
         if not without:
             return task_ids, drawn
         task_ids = [task_id for task_id in task_ids if task_id not in without]
-        scorer.set_aside()
+        _set_aside(place, scorer)
     return None
 
 
-def _rows(drawn: iwes.Draw, task_ids: list[int], predicted: Mapping[int, str]) -> list[Draw]:
+def _set_aside(place: Workplace, scorer: Scorer) -> None:
+    with place.store.write() as session:
+        for task_id, reason in scorer.newly_bad.items():
+            pool.set_aside(session, task_id, reason)
+    scorer.newly_bad = {}
+
+
+def as_draws(drawn: iwes.Draw, task_ids: list[int], predicted: Mapping[int, str]) -> list[Draw]:
     return [
         Draw(
             task_id=task_ids[int(drawn.index[rank])],

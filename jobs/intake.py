@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sqlalchemy.orm import Session
 
@@ -14,8 +14,8 @@ from studio.labels import ImageClasses
 from studio.messages import Annotation, Event
 
 
-def take(workplace: Workplace, project_id: int, event: Event) -> str | None:
-    """Stores what a webhook says and closes the round if that was its last label. Returns the job that is due then.
+def take(workplace: Workplace, project_id: int, event: Event) -> list[str]:
+    """Stores what a webhook says and closes the round if that was its last label. Returns the jobs that are due then.
     Nothing here calls Label Studio back: it is waiting for our answer inside the annotator's own request."""
     with workplace.store.write() as session:
         project = projects.lock(session, project_id)
@@ -28,25 +28,33 @@ def take(workplace: Workplace, project_id: int, event: Event) -> str | None:
     return advance(workplace, project_id)
 
 
-def start_training(workplace: Workplace, project_id: int) -> str | None:
+def start_training(workplace: Workplace, project_id: int) -> list[str]:
     """Closes the open round with the labels it has. Pressed again while it trains, it names the same job."""
     with workplace.store.write() as session:
         rounds.close_early(session, projects.lock(session, project_id))
     return advance(workplace, project_id, even_if_failed=True)
 
 
-def record_annotations(session: Session, project: Project, annotations: Iterable[Annotation]) -> int:
+def record_annotations(
+    session: Session,
+    project: Project,
+    annotations: Iterable[Annotation],
+    *,
+    imported: Callable[[Annotation], bool] = lambda annotation: False,
+) -> int:
     """Records annotations of mirrored tasks (others are left to reconcile); returns how many were new or changed."""
     annotations = list(annotations)
     tasks = pool.by_studio_id(session, project, {a.task_id for a in annotations})
     return sum(
-        labels.record(session, project, tasks[annotation.task_id], as_label(project, annotation))
+        labels.record(
+            session, project, tasks[annotation.task_id], as_label(project, annotation, imported=imported(annotation))
+        )
         for annotation in annotations
         if annotation.task_id in tasks
     )
 
 
-def as_label(project: Project, annotation: Annotation) -> labels.NewLabel:
+def as_label(project: Project, annotation: Annotation, *, imported: bool = False) -> labels.NewLabel:
     class_name, problem = None, None
     if not annotation.skipped:
         class_name, problem = classes_of(project).class_of(annotation.result)
@@ -59,6 +67,7 @@ def as_label(project: Project, annotation: Annotation) -> labels.NewLabel:
         created_at=annotation.created_at,
         updated_at=annotation.updated_at,
         problem=problem,
+        imported=imported,
     )
 
 

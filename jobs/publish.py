@@ -28,10 +28,10 @@ class WeightNotKept(StudioError):
 
 @dataclass(frozen=True)
 class Surfaced:
-    """A drawn task and what is written beside its image."""
+    """A drawn task and what is written beside its image; None for what is to be there no more."""
 
     studio_id: int
-    values: dict[str, float | int]
+    values: dict[str, float | int | str | None]
 
 
 def publish(project_id: int, number: int) -> None:
@@ -60,11 +60,11 @@ def surface(
     """Makes Label Studio serve this round's tasks, in their order, and no others."""
     with place.store.read() as session:
         round_ = rounds.by_number(session, project, number)
-        tasks = [_surfaced(draw, number) for draw in round_.draws if not draw.task.gone]
+        tasks = [Surfaced(draw.task.studio_id, weights_of(draw)) for draw in round_.draws if not draw.task.gone]
         name = round_.queue
         previous = rounds.by_number(session, project, number - 1).queue if number else None
     studio = place.studio(project)
-    missing = _write_weights(studio, tasks, on_progress)
+    missing = write_beside(studio, tasks, on_progress)
     if missing:
         log.warning("project %s: %s drawn tasks were deleted in Label Studio", project.id, len(missing))
         with place.store.write() as session:
@@ -76,8 +76,8 @@ def surface(
     log.info("project %s round %s: %s tasks surfaced", project.id, number, len(there))
 
 
-def _write_weights(studio: StudioProject, tasks: list[Surfaced], on_progress: Callable[[int, int], None]) -> set[int]:
-    """Writes each task's weight before annotators see it; returns the tasks that no longer exist."""
+def write_beside(studio: StudioProject, tasks: list[Surfaced], on_progress: Callable[[int, int], None]) -> set[int]:
+    """Writes what is known of each task beside its image; returns the tasks that no longer exist."""
     there = studio.data_of([task.studio_id for task in tasks])
     missing = {task.studio_id for task in tasks} - set(there)
     with ThreadPoolExecutor(WRITERS) as threads:
@@ -94,7 +94,9 @@ def _write(studio: StudioProject, task: Surfaced, data: dict[str, Any] | None) -
     if data is None or all(data.get(key) == value for key, value in task.values.items()):
         return None
     try:
-        stored = studio.replace_data(task.studio_id, {**data, **task.values})
+        stored = studio.replace_data(
+            task.studio_id, {k: v for k, v in {**data, **task.values}.items() if v is not None}
+        )
     except NotFound:
         return task.studio_id
     lost = [key for key, value in task.values.items() if stored.get(key) != value]
@@ -103,11 +105,10 @@ def _write(studio: StudioProject, task: Surfaced, data: dict[str, Any] | None) -
     return None
 
 
-def _surfaced(draw: Draw, number: int) -> Surfaced:
-    values = {
-        "al_round": number,
+def weights_of(draw: Draw) -> dict[str, float | int | str | None]:
+    return {
+        "al_round": draw.round.number,
         "al_weight": round(draw.weight, 6),
         "al_probability": round(draw.probability, 6),
         "al_inclusion": round(draw.inclusion, 6),
     }
-    return Surfaced(draw.task.studio_id, values)

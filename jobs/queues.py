@@ -34,6 +34,8 @@ class Work:
     arguments: tuple[int, ...]
     queue: str
     timeout: int = 3600
+    first: bool = False
+    """Whether it goes before all that waits: annotators are waiting for it."""
     retries: tuple[int, ...] = tuple(RETRY_SECONDS)
 
 
@@ -57,6 +59,7 @@ def ensure(redis: Redis, work: Work, *, even_if_failed: bool = False) -> bool:
                 result_ttl=RESULT_SECONDS,
                 failure_ttl=FAILED_SECONDS,
                 retry=Retry(max=len(work.retries), interval=list(work.retries)) if work.retries else None,
+                at_front=work.first,
                 unique=True,
             )
         except DuplicateJobError:

@@ -10,11 +10,12 @@ from jobs import step
 from jobs.intake import classes_of, record_annotations
 from jobs.publish import surface
 from jobs.workplace import Workplace
-from store import labels, pool, projects, rounds
+from store import labels, pool, projects, rounds, subsets
 from store.tables import Project, RoundState, now
 from studio import connection, queue
 from studio.errors import UnsupportedConfig
 from studio.labels import read_config
+from studio.messages import Annotation
 from studio.projects import ProjectSettings, StudioProject
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ def reconcile_project(place: Workplace, project_id: int) -> dict[str, int]:
     with place.store.write() as session:
         project = projects.lock(session, project_id)
         rounds.close_if_complete(session, project)
+        subsets.begin_if_mixed(session, project)
         project.reconciled_at = now()
     found = {kind: count for kind, count in repaired.items() if count}
     if found:
@@ -69,9 +71,17 @@ def sync_tasks(
     return Counter({"tasks added": new, "tasks deleted": len(gone)})
 
 
-def sync_labels(place: Workplace, project: Project, studio: StudioProject, *, read_again: bool = False) -> Counter[str]:
+def sync_labels(
+    place: Workplace,
+    project: Project,
+    studio: StudioProject,
+    *,
+    read_again: bool = False,
+    came_along: Callable[[Annotation], bool] = lambda annotation: annotation.came_along,
+) -> Counter[str]:
     """Records every annotation Label Studio holds, and takes back those it no longer holds. `read_again` also those
-    that have not changed: under a new labelling config they may say something else."""
+    that have not changed: under a new labelling config they may say something else. `came_along` tells those that
+    nobody was asked for; of imported ones Label Studio sends no message, so they are found here."""
     with place.store.read() as session:
         known = labels.live_annotations(session, project)
     seen = set()
@@ -82,7 +92,8 @@ def sync_labels(place: Workplace, project: Project, studio: StudioProject, *, re
         seen |= {annotation.id for annotation in found}
         with place.store.write() as session:
             locked = projects.lock(session, project.id)
-            changes["labels missed"] += record_annotations(session, locked, (a for a in news if a.id not in known))
+            missed = (a for a in news if a.id not in known)
+            changes["labels missed"] += record_annotations(session, locked, missed, imported=came_along)
             changes["labels changed"] += record_annotations(session, locked, (a for a in news if a.id in known))
     # Asked one by one: a task whose data were written during a submit can lose count of its annotations, and then it
     # is not listed as annotated although it is.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from redis import Redis
 from redis.exceptions import RedisError
 from rq import Worker
@@ -13,12 +14,14 @@ from rq.job import Job
 from rq.registry import FailedJobRegistry, ScheduledJobRegistry, StartedJobRegistry
 from sqlalchemy.orm import Session
 
+import iwes
 from jobs import queues
 from jobs.accuracy import Accuracy, of_rounds
+from jobs.loop import selecting
 from jobs.queues import GPU, STUDIO
 from jobs.workplace import Workplace
-from store import labels, pool, projects, rounds
-from store.tables import Project, Round, RoundState
+from store import labels, pool, projects, rounds, subsets
+from store.tables import Mode, Project, Round, RoundState, Subset
 
 
 @dataclass(frozen=True)
@@ -51,15 +54,36 @@ class RoundStatus:
 
 
 @dataclass(frozen=True)
+class SubsetStatus:
+    name: str
+    rule: str
+    auto: bool
+    selected: int
+    target: int
+    """How many it is to have now."""
+    state: str
+    """What is due for it, in words; empty once it is complete and shown in Label Studio."""
+    rounds: list[RoundStatus]
+    share_capped: float
+    effective_size: float
+    doubts: int
+
+
+@dataclass(frozen=True)
 class ProjectStatus:
     id: int
     title: str
     studio_url: str
     studio_id: int
     connected: bool
+    mode: str
+    drawn_by: str
+    """The rules in force, for which tasks, in words."""
     tasks: int
     unlabelled: int
+    came_labelled: int
     rounds: list[RoundStatus]
+    subsets: list[SubsetStatus]
     labels_until_retrain: int | None
     """None while a round trains or none is open."""
     problems: dict[str, int]
@@ -84,13 +108,8 @@ class QueueStatus:
 
 
 def project_status(session: Session, project: Project) -> ProjectStatus:
-    models = {
-        model.round_number: ModelStatus(model.version, model.examples, model.metrics)
-        for model in rounds.models(session, project)
-    }
-    every = rounds.all_of(session, project)
-    accuracies = of_rounds(session, project, every)
-    all_rounds = [_round_status(session, r, models.get(r.number), accuracies.get(r.number)) for r in every]
+    all_rounds = _rounds(session, project)
+    unlabelled, came = pool.unlabelled_count(session, project), pool.came_labelled(session, project)
     last = all_rounds[-1] if all_rounds else None
     waiting = last is not None and last.state == RoundState.OPEN
     return ProjectStatus(
@@ -99,13 +118,74 @@ def project_status(session: Session, project: Project) -> ProjectStatus:
         studio_url=project.studio_url,
         studio_id=project.studio_id,
         connected=project.connected,
+        mode=project.mode,
+        drawn_by=_drawn_by(project, unlabelled, came),
         tasks=pool.size(session, project),
-        unlabelled=pool.unlabelled_count(session, project),
+        unlabelled=unlabelled,
+        came_labelled=came,
         rounds=all_rounds,
+        subsets=[subset_status(session, project, subset) for subset in subsets.all_of(session, project)],
         labels_until_retrain=max(0, last.wanted - last.labels) if last and waiting else None,
         problems=labels.problems(session, project) | pool.problems(session, project),
         reconciled_at=project.reconciled_at,
     )
+
+
+def subset_status(session: Session, project: Project, subset: Subset) -> SubsetStatus:
+    drawn = [draw for draw in subsets.members(session, subset) if draw.round.model_version is not None]
+    weights = np.array([draw.weight for draw in subsets.members(session, subset)])
+    chances = np.array([draw.probability for draw in drawn])
+    return SubsetStatus(
+        name=subset.name,
+        rule=subset.rule,
+        auto=subset.auto,
+        selected=subsets.selected(session, subset),
+        target=subsets.target(session, project, subset),
+        state=_subset_state(session, project, subset),
+        rounds=_rounds(session, project, subset),
+        share_capped=iwes.share_capped(chances, cap=subset.cap),
+        effective_size=iwes.effective_size(weights),
+        doubts=len(subsets.doubts(session, subset)),
+    )
+
+
+_STEPS = {
+    "select": "drawing",
+    "train": "training",
+    "review": "looking at every label",
+    "show": "writing weights into Label Studio",
+}
+
+
+def _subset_state(session: Session, project: Project, subset: Subset) -> str:
+    if project.mode == Mode.ENT:
+        return "at rest in mode ent"
+    works = selecting(session, project, subset)
+    if not works:
+        return ""
+    kind = works[0].function.rpartition(".")[2]
+    names = " and ".join(work.id[-1] for work in works) if kind == "train" else ""
+    return f"{_STEPS[kind]} {names}".strip()
+
+
+def _drawn_by(project: Project, unlabelled: int, came: int) -> str:
+    """What `mode: auto` comes to as the project stands now."""
+    asking = f"IWeS-ent for {unlabelled} unlabelled tasks" if project.mode in (Mode.AUTO, Mode.ENT) else ""
+    rule = "dis" if project.mode == Mode.AUTO else project.mode
+    choosing = f"IWeS-{rule} for {came} that came with a label" if project.mode != Mode.ENT else ""
+    parts = [asking] if asking and unlabelled else []
+    parts += [choosing] if choosing and came else []
+    return ", ".join(parts) or "nothing to draw from"
+
+
+def _rounds(session: Session, project: Project, subset: Subset | None = None) -> list[RoundStatus]:
+    models = {
+        model.round_number: ModelStatus(model.version, model.examples, model.metrics)
+        for model in rounds.models(session, project, subset)
+    }
+    every = rounds.all_of(session, project, subset)
+    accuracies = of_rounds(session, project, every) if subset is None else {}
+    return [_round_status(session, r, models.get(r.number), accuracies.get(r.number)) for r in every]
 
 
 def all_projects(place: Workplace) -> list[ProjectStatus]:

@@ -23,9 +23,9 @@ from models.classifier import Classifier
 from models.learner import Diverged, Examples, Fitted, Learner, Rows
 from models.plan import Plan
 from models.workshop import way_of
-from store import examples, pool, projects, rounds
+from store import examples, pool, projects, rounds, subsets
 from store.examples import Example
-from store.tables import Model, Project, RoundState
+from store.tables import Model, Project, RoundState, Subset
 
 log = logging.getLogger(__name__)
 
@@ -35,28 +35,32 @@ FOLDS = 3
 """In which the first model's accuracy on labels it has not seen is measured."""
 
 
-def train(project_id: int, number: int) -> None:
-    """The job. Killed at any moment it can run again: a checkpoint is replaced whole, and the store is told last."""
-    step.run(train_round, project_id, number)
+def train(project_id: int, number: int, subset_id: int = 0, twin: int = 0) -> None:
+    """The job. Killed at any moment it can run again: a checkpoint is replaced whole, and the store is told last.
+    A round of a subset may have two of them, f and its `twin` g, which any two workers run side by side."""
+    step.run(train_round, project_id, number, subset_id, twin)
 
 
-def train_round(place: Workplace, project_id: int, number: int) -> None:
+def train_round(place: Workplace, project_id: int, number: int, subset_id: int = 0, twin: int = 0) -> None:
     with place.store.read() as session:
         project = projects.by_id(session, project_id)
-        if rounds.by_number(session, project, number).state != RoundState.CLOSED:
+        subset = subsets.by_id(session, subset_id) if subset_id else None
+        round_ = rounds.by_number(session, project, number, subset)
+        if round_.state != RoundState.CLOSED or (round_.g_trained_at if twin else round_.f_trained_at):
             return
         known = set(project.classes)
-        labelled = [e for e in examples.of_project(session, project, up_to_round=number) if e.class_name in known]
+        labelled = [e for e in _examples(session, project, number, subset) if e.class_name in known]
     began = time.monotonic()
     plan = place.workshop.decided(project.network, Plan.from_dict(project.training))
+    run = _Which(number, subset, bool(twin))
     with place.store.read() as session:
-        past = _Past.of(session, project, _make(project, plan))
+        past = _Past.of(session, project, _make(project, plan), run)
     learner = place.workshop.learner(project.network, plan, learning_rate=past.learning_rate, backbone=past.backbone)
     loaded = RowSource(place, project, learner).load([e.data for e in labelled], on_described=describing)
     if loaded.away:
         log.warning("project %s: %s images cannot be had now and are left out this time", project_id, len(loaded.away))
     usable = [labelled[i] for i in loaded.good]
-    training = _Training(place, project, number, plan, learner, past, usable, loaded.rows)
+    training = _Training(place, project, run, plan, learner, past, usable, loaded.rows)
     model, problem = training.run() if usable else (None, "not one label could be used")
     if model is not None:
         model.metrics["seconds_in_all"] = round(time.monotonic() - began, 3)
@@ -65,7 +69,38 @@ def train_round(place: Workplace, project_id: int, number: int) -> None:
         project.training = plan.as_dict()
         for index, reason in loaded.bad.items():
             pool.set_aside(session, labelled[index].task_id, reason)
-        rounds.trained(session, project, rounds.by_number(session, project, number), model, problem=problem)
+        round_ = rounds.by_number(session, project, number, subset)
+        rounds.trained(session, project, round_, model, twin=run.twin, problem=problem)
+
+
+def _examples(session: Session, project: Project, number: int, subset: Subset | None) -> list[Example]:
+    """Of both kinds, always: what annotators have labelled and what is selected of tasks that came with a label."""
+    if subset is not None:
+        return examples.of_project(session, project, subset=subset)
+    return examples.of_project(session, project, up_to_round=number, subset=subsets.current(session, project))
+
+
+@dataclass(frozen=True)
+class _Which:
+    """Of a round's trainings, this one."""
+
+    number: int
+    subset: Subset | None
+    twin: bool
+
+    @property
+    def version(self) -> str:
+        return versions.version(self.number, self.subset, twin=self.twin)
+
+    def seed(self, project: Project, attempt: int) -> int:
+        """All that tells f from g."""
+        parts = [project.rng_seed, self.number, attempt]
+        if self.subset is not None:
+            parts.append(2 * self.subset.id + self.twin)
+        return int(np.random.SeedSequence(parts).generate_state(1)[0])
+
+    def __str__(self) -> str:
+        return f"{f'subset {self.subset.name} ' if self.subset else ''}round {self.number}{' (g)' if self.twin else ''}"
 
 
 @dataclass(frozen=True)
@@ -73,6 +108,8 @@ class _Past:
     """What earlier trainings left to this one; of models of another make, only the version in use counts."""
 
     version: str | None = None
+    """The last model of the same kind."""
+    in_use: frozenset[str] = frozenset()
     learning_rate: float | None = None
     """As chosen on the seed set."""
     backbone: str | None = None
@@ -82,16 +119,17 @@ class _Past:
     """How the first model did on the seed set's examples, each answered for without having been seen."""
 
     @classmethod
-    def of(cls, session: Session, project: Project, make: str) -> _Past:
-        models = rounds.models(session, project)
-        if not models:
-            return cls()
+    def of(cls, session: Session, project: Project, make: str, run: _Which) -> _Past:
+        models = rounds.models(session, project, run.subset, twin=run.twin)
+        beside = rounds.models(session, project, run.subset) if run.twin else models
         like = [model.metrics for model in models if model.metrics.get("make") == make]
+        like_beside = [model.metrics for model in beside if model.metrics.get("make") == make]
         first: dict[str, Any] = like[0] if like else {}
         return cls(
-            version=models[-1].version,
-            learning_rate=first.get("learning_rate"),
-            backbone=like[-1].get("backbone") if like else None,
+            version=models[-1].version if models else None,
+            in_use=frozenset(rounds.versions_in_use(session, project)),
+            learning_rate=like_beside[0].get("learning_rate") if like_beside else None,
+            backbone=like_beside[-1].get("backbone") if like_beside else None,
             seed_correct=int(first.get("seed_correct", 0)),
             seed_count=int(first.get("seed_count", 0)),
         )
@@ -101,7 +139,7 @@ class _Past:
 class _Training:
     place: Workplace
     project: Project
-    number: int
+    which: _Which
     plan: Plan
     learner: Learner
     past: _Past
@@ -120,14 +158,14 @@ class _Training:
         )
         problem = None
         for attempt in range(TRIES):
-            seed = int(np.random.SeedSequence([self.project.rng_seed, self.number, attempt]).generate_state(1)[0])
+            seed = self.which.seed(self.project, attempt)
             start = self._start() if attempt == 0 else None
             try:
                 fitted = self.learner.fit(examples, seed=seed, start=start, on_progress=Report())
                 self._check(fitted, examples)
             except Diverged as error:
                 problem = f"{error} (run {attempt + 1} of {TRIES}); the last good model stays"
-                log.warning("project %s round %s: %s", self.project.id, self.number, problem)
+                log.warning("project %s %s: %s", self.project.id, self.which, problem)
             else:
                 return self._keep(fitted, examples, seed), None
         return None, problem
@@ -149,23 +187,21 @@ class _Training:
             self.learner,
             fitted,
             classes=self.project.classes,
-            version=versions.version(self.number),
+            version=self.which.version,
             temperature=measured["temperature"],
         )
         origin = Origin(
             network=self.project.network,
             way=way_of(self.project.network, self.learner),
             seed=seed,
-            round=self.number,
+            round=self.which.number,
             training_set=_digest(self.usable),
             metrics=metrics,
         )
         folder = versions.folder(self.place.settings, self.project, classifier.version)
         checkpoint.save(folder, classifier, origin)
         self._prune(classifier.version)
-        log.info(
-            "project %s round %s: trained on %s examples, %s", self.project.id, self.number, len(examples), metrics
-        )
+        log.info("project %s %s: trained on %s examples, %s", self.project.id, self.which, len(examples), metrics)
         made = {"make": _make(self.project, self.plan), "backbone": self.learner.frozen}
         return Model(version=classifier.version, examples=len(examples), metrics={**metrics, **made})
 
@@ -187,7 +223,7 @@ class _Training:
         try:
             unseen = calibration.out_of_fold(learner, examples, seed=seed, folds=folds, on_progress=Report())
         except Diverged as error:
-            log.warning("project %s round %s: not calibrated: %s", self.project.id, self.number, error)
+            log.warning("project %s %s: not calibrated: %s", self.project.id, self.which, error)
             return measured
         if self.plan.calibrate:
             measured["temperature"] = calibration.temperature(unseen, examples.labels, examples.weights)
@@ -198,7 +234,7 @@ class _Training:
         return measured
 
     def _seed_places(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        return np.array([i for i, example in enumerate(self.usable) if example.round_number == 0], np.int64)
+        return np.array([i for i, example in enumerate(self.usable) if example.seed], np.int64)
 
     def _start(self) -> Fitted | None:
         """The model in use, where the plan goes on from it and it is of the same make."""
@@ -219,9 +255,9 @@ class _Training:
         return last.fitted if same else None
 
     def _prune(self, version: str) -> None:
-        """The new model, the one in use until now, and the first stay; of the others as many as there is room for."""
+        """The new model, those in use until now, and the first stay; of the others as many as there is room for."""
         settings = self.place.settings
-        keep = {version, self.past.version or version, versions.version(0)}
+        keep = {version, *self.past.in_use}
         folder = versions.folder(settings, self.project, version).parent
         for gone in checkpoint.prune(folder, most_bytes=int(settings.models_gigabytes * 2**30), keep=keep):
             log.info("project %s: the weights of %s made room", self.project.id, gone)

@@ -60,13 +60,17 @@ class Store:
     def migrate(self) -> None:
         """Brings the schema up to date; several processes may call it at the same time."""
         logging.getLogger("alembic").setLevel(logging.WARNING)
-        with self.engine.execution_options(iwes_writes=True).begin() as connection:
-            if not self.is_sqlite:
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-            config = Config()
-            config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+        with self.engine.execution_options(iwes_writes=True).connect() as connection:
+            if self.is_sqlite:
+                # A table is rebuilt to change it. To drop the old one would otherwise delete all that refers to it.
+                connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
+            with connection.begin():
+                if not self.is_sqlite:
+                    connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+                config = Config()
+                config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
 
     def close(self) -> None:
         self.engine.dispose()

@@ -25,6 +25,8 @@ class NewLabel:
     created_at: datetime
     updated_at: datetime
     problem: str | None = None
+    imported: bool = False
+    """Whether it came with its task, or was there before the project was connected."""
 
 
 def record(session: Session, project: Project, task: Task, new: NewLabel) -> bool:
@@ -46,6 +48,7 @@ def record(session: Session, project: Project, task: Task, new: NewLabel) -> boo
             draw_id=draw.id if draw else None,
             round_number=rounds.collecting(session, project),
             created_at=new.created_at,
+            imported=new.imported and draw is None,
         )
         session.add(label)
     elif new.updated_at < label.updated_at:
@@ -98,5 +101,9 @@ def _asking_draw(session: Session, task: Task) -> Draw | None:
     """The newest draw of the task; without one the label is manual. A round that is being published counts too:
     its first label may arrive before publishing has said that it is done."""
     return session.scalar(
-        select(Draw).join(Round).where(Draw.task_id == task.id).order_by(Round.number.desc()).limit(1)
+        select(Draw)
+        .join(Round)
+        .where(Draw.task_id == task.id, Round.subset_id.is_(None))
+        .order_by(Round.number.desc())
+        .limit(1)
     )

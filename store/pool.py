@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Select, exists, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, and_, exists, func, select, update
+from sqlalchemy.orm import Session, aliased
 
-from store.tables import Draw, Label, Project, Round, RoundState, Task
+from store.settle import settle
+from store.tables import Draw, Label, Project, Round, RoundState, Subset, Task
 
 CHUNK = 500
 """Ids asked for in one statement; SQLite takes 32,766 variables, PostgreSQL 65,535."""
@@ -84,11 +87,12 @@ def drawable(session: Session, project: Project, *, at_least: int) -> list[int]:
     are left, those on screen count too, for they are all there is.
     """
     free = _free(project)
-    latest = select(func.max(Round.number)).where(Round.project_id == project.id, Round.state != RoundState.DRAWN)
+    asking = (Round.project_id == project.id) & Round.subset_id.is_(None)
+    latest = select(func.max(Round.number)).where(asking, Round.state != RoundState.DRAWN)
     on_screen = exists().where(
         Draw.task_id == Task.id,
         Draw.round_id == Round.id,
-        Round.project_id == project.id,
+        asking,
         Round.number == latest.scalar_subquery(),
     )
     off_screen = list(session.scalars(free.where(~on_screen).order_by(Task.studio_id)))
@@ -99,6 +103,27 @@ def drawable(session: Session, project: Project, *, at_least: int) -> list[int]:
 
 def any_drawable(session: Session, project: Project) -> bool:
     return session.scalar(_free(project).limit(1)) is not None
+
+
+def came_labelled(session: Session, project: Project) -> int:
+    """How many tasks came with a label that can be learnt: what subsets are selected from."""
+    count = select(func.count(Label.task_id.distinct())).join(Task).where(_came_labelled(project))
+    return session.scalar(count) or 0
+
+
+def labels_that_came(session: Session, project: Project) -> dict[int, str]:
+    """The tasks that came with a label, in a stable order, each with its class."""
+    return _settled(session, _came_labelled(project))
+
+
+def selectable(session: Session, project: Project, subset: Subset) -> dict[int, str]:
+    """Those that are not in the subset yet. One that an annotator has labelled as well is not among them: it trains
+    already."""
+    return _settled(session, _selectable(project, subset))
+
+
+def any_selectable(session: Session, project: Project, subset: Subset) -> bool:
+    return session.scalar(select(Label.id).join(Task).where(_selectable(project, subset)).limit(1)) is not None
 
 
 def unlabelled_count(session: Session, project: Project) -> int:
@@ -115,6 +140,30 @@ def problems(session: Session, project: Project) -> dict[str, int]:
         .group_by(Task.problem)
     )
     return {str(reason): count for reason, count in rows}
+
+
+def _settled(session: Session, which: ColumnElement[bool]) -> dict[int, str]:
+    rows = session.execute(
+        select(Label.task_id, Label.class_name, Label.ground_truth, Label.updated_at, Label.annotation_id)
+        .join(Task)
+        .where(which, Task.problem.is_(None))
+        .order_by(Task.studio_id)
+    )
+    return {task_id: settle(list(votes)) for task_id, votes in groupby(rows, key=attrgetter("task_id"))}
+
+
+def _came_labelled(project: Project) -> ColumnElement[bool]:
+    known = Label.class_name.in_(project.classes)
+    return and_(Task.project_id == project.id, ~Task.gone, ~Label.deleted, Label.imported, known)
+
+
+def _selectable(project: Project, subset: Subset) -> ColumnElement[bool]:
+    drawn = exists().where(Draw.task_id == Task.id, Draw.round_id == Round.id, Round.subset_id == subset.id)
+    by_hand = aliased(Label)
+    trains_already = exists().where(
+        by_hand.task_id == Task.id, ~by_hand.deleted, ~by_hand.imported, by_hand.class_name.is_not(None)
+    )
+    return and_(_came_labelled(project), Task.problem.is_(None), ~drawn, ~trains_already)
 
 
 def _free(project: Project) -> Select[int]:

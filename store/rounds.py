@@ -1,14 +1,18 @@
-"""Rounds: drawn, opened, closed by their last label, trained. Each step happens once, in one transaction."""
+"""Rounds: drawn, opened, closed by their last label, trained. Each step happens once, in one transaction.
+
+A project's annotators have a sequence of rounds, and each of its subsets has one of its own; where no subset is named,
+the annotators' are meant.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, exists, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, exists, func, or_, select, true
+from sqlalchemy.orm import Session, aliased
 
-from store.tables import Draw, Label, Model, Project, Round, RoundState, Task, now
+from store.tables import Draw, Label, Mode, Model, Project, Round, RoundState, Subset, Task, now
 
 
 @dataclass(frozen=True)
@@ -26,16 +30,16 @@ class Progress:
         return self.labels >= self.wanted or self.settled >= self.drawn
 
 
-def latest(session: Session, project: Project) -> Round | None:
-    return session.scalar(select(Round).where(Round.project_id == project.id).order_by(Round.number.desc()).limit(1))
+def latest(session: Session, project: Project, subset: Subset | None = None) -> Round | None:
+    return session.scalar(_rounds(project, subset).order_by(Round.number.desc()).limit(1))
 
 
-def by_number(session: Session, project: Project, number: int) -> Round:
-    return session.scalars(select(Round).where(Round.project_id == project.id, Round.number == number)).one()
+def by_number(session: Session, project: Project, number: int, subset: Subset | None = None) -> Round:
+    return session.scalars(_rounds(project, subset).where(Round.number == number)).one()
 
 
-def all_of(session: Session, project: Project) -> Sequence[Round]:
-    return session.scalars(select(Round).where(Round.project_id == project.id).order_by(Round.number)).all()
+def all_of(session: Session, project: Project, subset: Subset | None = None) -> Sequence[Round]:
+    return session.scalars(_rounds(project, subset).order_by(Round.number)).all()
 
 
 def collecting(session: Session, project: Project) -> int:
@@ -92,6 +96,14 @@ def add_closing(session: Session, project: Project, number: int) -> None:
     _close(round_)
 
 
+def add_selected(session: Session, project: Project, subset: Subset, round_: Round, draws: Iterable[Draw]) -> None:
+    """A round of tasks that came with their label: closed at once, for there is nothing to wait for."""
+    round_.subset_id = subset.id
+    round_.twins = subset.twins
+    add(session, project, round_, draws)
+    _close(round_)
+
+
 def open_(session: Session, round_: Round) -> None:
     if round_.state == RoundState.DRAWN:
         round_.state = RoundState.OPEN
@@ -121,34 +133,104 @@ def new_labels(session: Session, project: Project, number: int) -> int:
         Label.round_number == number,
         Label.class_name.is_not(None),
         ~Label.deleted,
+        trains(project),
     )
     return session.scalar(count) or 0
 
 
+def trains(project: Project) -> ColumnElement[bool]:
+    """Whether a label trains by itself. One that came with its task does so only where no subset is selected."""
+    return true() if project.mode == Mode.ENT else ~Label.imported
+
+
 def trained(
-    session: Session, project: Project, round_: Round, model: Model | None, *, problem: str | None = None
+    session: Session,
+    project: Project,
+    round_: Round,
+    model: Model | None,
+    *,
+    twin: bool = False,
+    problem: str | None = None,
 ) -> None:
-    """The round's training is done. Where no model came out of it, `problem` says why, and the last one stays in use;
-    where there never was one, the next round is a seed again."""
-    if round_.state != RoundState.CLOSED:
+    """A training of the round is over. Where no model came out of it, `problem` says why, and the last one stays in
+    use; where there never was one, the next round is a seed again. With its last training the round itself is over."""
+    if round_.state != RoundState.CLOSED or (round_.g_trained_at if twin else round_.f_trained_at) is not None:
         return
-    round_.state = RoundState.TRAINED
-    round_.trained_at = now()
-    round_.problem = problem
+    if twin:
+        round_.g_trained_at = now()
+    else:
+        round_.f_trained_at = now()
+    round_.problem = problem or round_.problem
     if model is not None:
         model.project_id = project.id
+        model.subset_id = round_.subset_id
         model.round_number = round_.number
+        model.twin = twin
         session.add(model)
+    if round_.f_trained_at and (round_.g_trained_at or not round_.twins):
+        round_.state = RoundState.TRAINED
+        round_.trained_at = now()
+        session.flush()
+        if round_.subset_id is not None and current_model(session, project) is not None:
+            _end_seed(session, project)
+
+
+def _end_seed(session: Session, project: Project) -> None:
+    """There is a model, trained on labels that were there already: annotators need not go on with random tasks. What
+    they have labelled of them so far trains with all later models."""
+    last = latest(session, project)
+    if last is not None and last.state == RoundState.OPEN and last.model_version is None:
+        _close(last)
+        last.state = RoundState.TRAINED
+        last.f_trained_at = last.trained_at = now()
 
 
 def current_model(session: Session, project: Project) -> Model | None:
+    """The f trained last, on whichever labels: each is trained on all there were."""
+    return session.scalar(_models(project).where(~Model.twin).order_by(Model.id.desc()).limit(1))
+
+
+def current_pair(session: Session, project: Project, subset: Subset) -> tuple[Model | None, Model | None]:
+    """The f and the g that a subset trained last."""
+    mine = _models(project).where(Model.subset_id == subset.id).order_by(Model.id.desc()).limit(1)
+    return session.scalar(mine.where(~Model.twin)), session.scalar(mine.where(Model.twin))
+
+
+def twin_of(session: Session, project: Project, version: str) -> Model | None:
+    """The g that was trained beside the f of this version."""
+    f, g = aliased(Model), aliased(Model)
     return session.scalar(
-        select(Model).where(Model.project_id == project.id).order_by(Model.round_number.desc()).limit(1)
+        select(g)
+        .join(f, (f.project_id == g.project_id) & (f.subset_id == g.subset_id) & (f.round_number == g.round_number))
+        .where(g.twin, ~f.twin, f.project_id == project.id, f.version == version)
     )
 
 
-def models(session: Session, project: Project) -> Sequence[Model]:
-    return session.scalars(select(Model).where(Model.project_id == project.id).order_by(Model.round_number)).all()
+def models(session: Session, project: Project, subset: Subset | None = None, *, twin: bool = False) -> Sequence[Model]:
+    """By round; of the annotators' rounds, or of a subset's."""
+    mine = _models(project).where(Model.subset_id == (subset.id if subset else None), Model.twin == twin)
+    return session.scalars(mine.order_by(Model.round_number)).all()
+
+
+def versions(session: Session, project: Project) -> Sequence[str]:
+    """Of every model that annotators may meet, the oldest first."""
+    return [model.version for model in session.scalars(_models(project).where(~Model.twin).order_by(Model.id))]
+
+
+def versions_in_use(session: Session, project: Project) -> set[str]:
+    """Of the first and the last model of each kind: what may be loaded again."""
+    groups = select(func.min(Model.id), func.max(Model.id)).where(Model.project_id == project.id)
+    ends = session.execute(groups.group_by(Model.subset_id, Model.twin)).all()
+    ids = [number for pair in ends for number in pair]
+    return set(session.scalars(select(Model.version).where(Model.id.in_(ids))))
+
+
+def _rounds(project: Project, subset: Subset | None) -> Select[Round]:
+    return select(Round).where(Round.project_id == project.id, Round.subset_id == (subset.id if subset else None))
+
+
+def _models(project: Project) -> Select[Model]:
+    return select(Model).where(Model.project_id == project.id)
 
 
 def _close(round_: Round) -> Round:

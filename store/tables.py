@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, String, TypeDecorator, UniqueConstraint
+from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, String, TypeDecorator, UniqueConstraint, func
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 
@@ -48,6 +48,18 @@ class RoundState(StrEnum):
     """Its model exists. Due: the draw of the next round."""
 
 
+class Mode(StrEnum):
+    """Which of a project's tasks rounds are drawn from, and by which rule."""
+
+    AUTO = "auto"
+    """Unlabelled tasks by IWeS-ent, for annotators; and tasks that came with a label by IWeS-dis, without anybody."""
+    ENT = "ent"
+    """Unlabelled tasks only. Labels that were there already all train, with weight 1."""
+    DIS = "dis"
+    LOSS = "loss"
+    """Tasks that came with a label only, by the rule of that name."""
+
+
 class Project(Base):
     __tablename__ = "project"
     __table_args__ = (UniqueConstraint("studio_url", "studio_id"),)
@@ -67,6 +79,7 @@ class Project(Base):
     field: Mapped[str]
     classes: Mapped[list[str]]
 
+    mode: Mapped[Mode] = mapped_column(String(8), default=Mode.AUTO)
     seed_size: Mapped[int]
     k: Mapped[int]
     cap: Mapped[float]
@@ -100,14 +113,46 @@ class Task(Base):
     """Why the task cannot be used (an unreadable image); such a task is set aside."""
 
 
-class Round(Base):
-    __tablename__ = "round"
-    __table_args__ = (UniqueConstraint("project_id", "number"),)
+class Subset(Base):
+    """A weighted subset of the tasks that came with a label: selected in rounds of its own, without any annotator."""
+
+    __tablename__ = "subset"
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"))
+    name: Mapped[str]
+    rule: Mapped[str]
+    size: Mapped[int]
+    """How many tasks were asked for; 0 for an automatic one that only keeps pace with the annotators' rounds."""
+    auto: Mapped[bool] = mapped_column(default=False)
+    """Whether it was begun by itself, because the project has both kinds of tasks."""
+    seed_size: Mapped[int]
+    k: Mapped[int]
+    cap: Mapped[float]
+    floor: Mapped[float]
+    sharpness: Mapped[float]
+    reviewed_round: Mapped[int | None]
+    """Of which of its rounds the models have looked at every label for `Doubt`s."""
+    published_round: Mapped[int | None]
+    """Up to which of its rounds Label Studio shows it."""
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+    @property
+    def twins(self) -> bool:
+        """Whether its rule needs a second model, g, beside f."""
+        return self.rule == "dis"
+
+
+class Round(Base):
+    __tablename__ = "round"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"))
+    subset_id: Mapped[int | None] = mapped_column(ForeignKey("subset.id", ondelete="CASCADE"))
+    """The subset it was drawn for; None for a round that annotators answer."""
     number: Mapped[int]
-    """0 is the seed round."""
+    """0 is the seed round, of the annotators or of the subset."""
     state: Mapped[RoundState] = mapped_column(String(16))
     rule: Mapped[str]
     model_version: Mapped[str | None]
@@ -125,15 +170,24 @@ class Round(Base):
     drawn_at: Mapped[datetime] = mapped_column(default=now)
     opened_at: Mapped[datetime | None]
     closed_at: Mapped[datetime | None]
+    twins: Mapped[bool] = mapped_column(default=False)
+    """Whether two models are trained at its end: f and, from other random numbers, g."""
+    f_trained_at: Mapped[datetime | None]
+    g_trained_at: Mapped[datetime | None]
+    """When that one's training was over, with a model or without."""
     trained_at: Mapped[datetime | None]
     problem: Mapped[str | None]
     """Why no model came out of its training."""
     draws: Mapped[list[Draw]] = relationship(back_populates="round", order_by="Draw.rank")
+    subset: Mapped[Subset | None] = relationship()
 
     @property
     def queue(self) -> str:
         """Name under which Label Studio serves this round: never a model's version nor the backend's title."""
         return f"iwes-queue-{self.number}"
+
+
+Index("uq_round_number", Round.project_id, func.coalesce(Round.subset_id, 0), Round.number, unique=True)
 
 
 class Draw(Base):
@@ -184,9 +238,13 @@ class Label(Base):
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     deleted: Mapped[bool] = mapped_column(default=False)
+    imported: Mapped[bool] = mapped_column(default=False)
+    """Whether it came with the task, or was there before the project was connected: then the task is one of those that
+    subsets are selected from."""
     problem: Mapped[str | None]
     draw_id: Mapped[int | None] = mapped_column(ForeignKey("draw.id"))
-    """None for a label nobody asked for (manual, imported): weight 1, left out of estimates."""
+    """None for a label nobody asked for. One that an annotator made all the same counts as manual: weight 1, left out
+    of estimates."""
     round_number: Mapped[int]
     """The round whose training sees it first: the open one, or the next while a model trains."""
     draw: Mapped[Draw | None] = relationship()
@@ -199,8 +257,31 @@ class Model(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"))
+    subset_id: Mapped[int | None] = mapped_column(ForeignKey("subset.id", ondelete="CASCADE"))
     round_number: Mapped[int]
+    twin: Mapped[bool] = mapped_column(default=False)
+    """Whether it is a g, which only ever serves beside its f."""
     version: Mapped[str]
     examples: Mapped[int]
     metrics: Mapped[dict[str, Any]]
     created_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class Doubt(Base):
+    """A label that both models of a subset's last round find improbable."""
+
+    __tablename__ = "doubt"
+    __table_args__ = (UniqueConstraint("subset_id", "task_id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    subset_id: Mapped[int] = mapped_column(ForeignKey("subset.id", ondelete="CASCADE"))
+    task_id: Mapped[int] = mapped_column(ForeignKey("task.id"))
+    class_name: Mapped[str]
+    suggested: Mapped[str]
+    """The class that f finds likeliest."""
+    improbability: Mapped[float]
+    """1 − the larger of P_f(label) and P_g(label)."""
+    disagreement: Mapped[float]
+    withdrawn: Mapped[bool] = mapped_column(default=False)
+    """No longer doubted; it is only kept until Label Studio no longer shows it."""
+    task: Mapped[Task] = relationship()

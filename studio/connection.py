@@ -1,4 +1,4 @@
-"""What connecting makes in Label Studio: the ML backend row, the webhook with its secret, a Data Manager tab."""
+"""What connecting makes in Label Studio: the ML backend row, and the webhook with its secret."""
 
 from __future__ import annotations
 
@@ -12,33 +12,6 @@ BACKEND_TITLE = "IWeS active learning"
 """Must differ from every queue's name, or Label Studio would ask for a prediction at each next task."""
 BACKEND_USER = "label-studio"
 SECRET_HEADER = "X-IWeS-Secret"  # noqa: S105 - the header's name
-TAB_TITLE = "Importance weights"
-_HIDDEN = [
-    f"tasks:{name}"
-    for name in (
-        "inner_id",
-        "annotations_results",
-        "annotations_ids",
-        "predictions_score",
-        "predictions_model_versions",
-        "predictions_results",
-        "file_upload",
-        "storage_filename",
-        "created_at",
-        "updated_at",
-        "updated_by",
-        "avg_lead_time",
-        "draft_exists",
-    )
-]
-"""What Label Studio's own default tab hides too; a tab without a list shows every column there is."""
-_DEFAULT_TAB = {
-    "type": "list",
-    "target": "tasks",
-    "title": "Default",
-    "hiddenColumns": {"explore": _HIDDEN, "labeling": []},
-}
-_BESIDE_WEIGHTS = ["tasks:cancelled_annotations", "tasks:total_predictions"]
 ACTIONS = [
     "ANNOTATION_CREATED",
     "ANNOTATIONS_CREATED",
@@ -86,7 +59,7 @@ def backends(project: StudioProject) -> list[dict[str, Any]]:
 def remove_backends(project: StudioProject, url: str) -> None:
     for row in backends(project):
         if str(row["url"]).rstrip("/") == url:
-            _remove(project, f"/api/ml/{row['id']}")
+            remove(project, f"/api/ml/{row['id']}")
 
 
 def set_webhook(project: StudioProject, url: str, secret: str) -> int:
@@ -113,7 +86,7 @@ def set_webhook(project: StudioProject, url: str, secret: str) -> int:
     except Forbidden as error:
         raise Forbidden(f"Label Studio refuses the webhook {address}: {PRIVATE_ADDRESS_HELP}") from error
     for extra in rows[1:]:
-        _remove(project, f"/api/webhooks/{extra['id']}/")
+        remove(project, f"/api/webhooks/{extra['id']}/")
     kept = [row for row in webhooks(project, url) if row.get("headers") == wanted["headers"] and row["is_active"]]
     if len(kept) != 1:
         raise Refused(f"Label Studio took the webhook {address} but does not list it; nothing would arrive here")
@@ -127,53 +100,10 @@ def webhooks(project: StudioProject, url: str) -> list[dict[str, Any]]:
 
 def remove_webhooks(project: StudioProject, url: str) -> None:
     for row in webhooks(project, url):
-        _remove(project, f"/api/webhooks/{row['id']}/")
+        remove(project, f"/api/webhooks/{row['id']}/")
 
 
-def add_tab(project: StudioProject) -> int:
-    """A Data Manager tab that lists the drawn tasks by weight; the columns need a stated type to sort as numbers.
-    Label Studio shows a default tab only while there is no other, so one is made first where there is none."""
-    if not project.client.get("/api/dm/views/", project=project.id):
-        _post_tab(project, _DEFAULT_TAB)
-    numbers = ("al_weight", "al_probability", "al_inclusion", "al_round")
-    return _post_tab(
-        project,
-        {
-            "type": "list",
-            "target": "tasks",
-            "title": TAB_TITLE,
-            "ordering": ["-tasks:data.al_weight"],
-            "columnsDisplayType": {f"tasks:data.{name}": "Number" for name in numbers},
-            "hiddenColumns": {"explore": [*_HIDDEN, *_BESIDE_WEIGHTS], "labeling": []},
-            "filters": {
-                "conjunction": "and",
-                "items": [
-                    {"filter": "filter:tasks:data.al_weight", "operator": "greater", "type": "Number", "value": 0}
-                ],
-            },
-        },
-    )
-
-
-def _post_tab(project: StudioProject, data: dict[str, Any]) -> int:
-    return int(project.client.post("/api/dm/views/", {"project": project.id, "data": data})["id"])
-
-
-def tabs(project: StudioProject) -> list[dict[str, Any]]:
-    rows = project.client.get("/api/dm/views/", project=project.id)
-    return [row for row in rows if row.get("data", {}).get("title") == TAB_TITLE]
-
-
-def remove_tabs(project: StudioProject) -> None:
-    """Ours; and the default tab made beside it, if it is the last one and nobody has changed it since."""
-    for row in tabs(project):
-        _remove(project, f"/api/dm/views/{row['id']}/")
-    left = project.client.get("/api/dm/views/", project=project.id)
-    if len(left) == 1 and left[0].get("data") == _DEFAULT_TAB:
-        _remove(project, f"/api/dm/views/{left[0]['id']}/")
-
-
-def _remove(project: StudioProject, path: str) -> None:
+def remove(project: StudioProject, path: str) -> None:
     try:
         project.client.delete(path)
     except NotFound:

@@ -20,6 +20,9 @@ class Annotation:
     annotator: int | None
     created_at: datetime
     updated_at: datetime
+    came_along: bool = False
+    """Whether it looks imported together with its task: with the id it had elsewhere, or without the time that a
+    person's work on it took. Label Studio itself does not say."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ def read_annotation(body: Any, *, task_id: int | None = None) -> Annotation:
         annotator=_annotator(body.get("completed_by")),
         created_at=created_at,
         updated_at=_moment(body.get("updated_at"), "annotation.updated_at") if body.get("updated_at") else created_at,
+        came_along=body.get("import_id") is not None or body.get("lead_time") is None,
     )
 
 

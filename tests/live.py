@@ -209,7 +209,7 @@ def at_rest(live: Workplace, project: Project) -> bool:
     """Every label is trained on and nothing is due: "trained" alone may be a round on its way to the next."""
     with live.store.read() as session:
         last = rounds.latest(session, project)
-        return last is not None and last.state == RoundState.TRAINED and due(session, project) is None
+        return last is not None and last.state == RoundState.TRAINED and not due(session, project)
 
 
 def drawn_tasks(place: Workplace, project: Project, number: int) -> list[int]:

@@ -66,7 +66,7 @@ def look(place: Workplace, project_id: int, estimates: dict[int, Accuracy]) -> S
         project = projects.by_id(session, project_id)
         every = rounds.all_of(session, project)
         last = every[-1] if every else None
-        work = due(session, project)
+        work = next(iter(due(session, project)), None)
         counts = rounds.progress(session, last) if last else None
         new = [one for one in every if one.closed_at and one.model_version and one.number not in estimates]
         estimates |= of_rounds(session, project, new) if new else {}

@@ -17,7 +17,7 @@ from benchmarks.learning.options import Options
 from benchmarks.learning.pictures import noise
 from benchmarks.learning.report import Goal, Report
 from jobs import versions
-from jobs.scoring import Scorer
+from jobs.scoring import Opinions, Scorer
 from models import checkpoint, networks
 from models.card import Origin
 from models.classifier import Classifier
@@ -73,7 +73,8 @@ def _times(made: Office, classifier: Classifier, count: int, *, repeats: int) ->
     data, ids, source = made.data(count), made.ids(), made.source(classifier.learner)
     rows = torch.from_numpy(np.concatenate([source.load(part).rows[:] for part in batches(data)]))
     module: nn.Module = classifier.fitted.module  # type: ignore[attr-defined]
-    scorers = iter([Scorer(made.place, made.project, VERSION) for _ in range(repeats + 1)])  # each knows what it scored
+    opinions = Opinions(made.place, made.project, [VERSION])
+    scorers = iter([Scorer(opinions, "ent") for _ in range(repeats + 1)])  # each knows what it scored
 
     def bare(size: int) -> None:
         with torch.inference_mode():
@@ -95,7 +96,7 @@ def _times(made: Office, classifier: Classifier, count: int, *, repeats: int) ->
     def whole() -> None:
         scorer = next(scorers)
         for part in batches(ids[order]):
-            scorer.entropy(part)
+            scorer.score(part)
 
     loops: dict[str, Callable[[], object]] = {f"bare by {size}": partial(bare, size) for size in BARE_BATCHES}
     ours = {"memory": memory, "load": load, "cached": cached, "whole": whole}

@@ -9,7 +9,7 @@ import fsspec
 from fsspec.registry import known_implementations
 
 from jobs.images.location import Location
-from jobs.images.reasons import WHOLE_SECONDS, Away, SetAside, shown
+from jobs.images.reasons import WHOLE_SECONDS, Away, NotServed, SetAside, shown
 from studio.files import MOST_BYTES
 
 
@@ -37,21 +37,33 @@ def fetch(location: Location, address: str, *, whole_seconds: float = WHOLE_SECO
 
 def _read(location: Location, address: str) -> bytes:
     try:
-        # not fsspec.open, which takes a '::' in an address for another address within
-        options = fsspec.get_filesystem_class(location.scheme)._get_kwargs_from_urls(address)
-        with fsspec.filesystem(location.scheme, **options).open(address, "rb") as file:
-            content: bytes = file.read(MOST_BYTES + 1)
+        content = _content(location.scheme, address)
     except ImportError as error:
         raise Away(_missing(location.scheme, error)) from error
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise SetAside(f"{shown(address)} is not there") from error
-    except PermissionError as error:
-        raise SetAside(f"{shown(address)} may not be read: {error}") from error
+        raise NotServed(f"{shown(address)} is not there") from error
+    except PermissionError as error:  # a key that expired is refused like one that never fitted
+        raise NotServed(f"{shown(address)} may not be read: {error}") from error
     except Exception as error:  # every package has errors of its own
         raise Away(f"{shown(address)} cannot be fetched: {type(error).__name__}: {error}") from error
-    if len(content) > MOST_BYTES:
+    if content is None:
         raise SetAside(f"{shown(address)} has more than {MOST_BYTES // 2**20} MB")
     return content
+
+
+def _content(scheme: str, address: str) -> bytes | None:
+    """None where there is more than may be read."""
+    # not fsspec.open, which takes a '::' in an address for another address within
+    options = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(address)
+    storage = fsspec.filesystem(scheme, **options)
+    with storage.open(address, "rb") as file:
+        size = getattr(file, "size", None)
+        if isinstance(size, int) and size > MOST_BYTES:
+            return None  # not a byte of it: packages read far ahead
+        content: bytes = file.read(MOST_BYTES + 1)
+    if not content and storage.info(address)["type"] == "directory":
+        raise IsADirectoryError(address)  # s3fs opens a folder as an empty file
+    return content if len(content) <= MOST_BYTES else None
 
 
 def _missing(scheme: str, error: ImportError) -> str:

@@ -1,0 +1,55 @@
+"""Shows a selected subset in Label Studio: weights and doubts beside its tasks, and a tab for each."""
+
+from __future__ import annotations
+
+import logging
+
+from jobs import step
+from jobs.publish import Surfaced, weights_of, write_beside
+from jobs.workplace import Workplace
+from store import pool, projects, rounds, subsets
+from store.tables import Doubt
+from studio import tabs
+
+log = logging.getLogger(__name__)
+
+Beside = dict[str, float | int | str | None]
+
+
+def show(project_id: int, subset_id: int) -> None:
+    """The job. Killed between any two calls it can run again: what is there already is not written again."""
+    step.run(show_subset, project_id, subset_id)
+
+
+def show_subset(place: Workplace, project_id: int, subset_id: int) -> None:
+    with place.store.read() as session:
+        project = projects.by_id(session, project_id)
+        subset = subsets.by_id(session, subset_id)
+        last = rounds.latest(session, project, subset)
+        names = subsets.published_names(session, project, subset)
+        doubts = subsets.doubts(session, subset)
+        beside: dict[int, Beside] = {}
+        for draw in subsets.members(session, subset):
+            beside[draw.task.studio_id] = weights_of(draw) | {"al_subset": ", ".join(names[draw.task_id])}
+        for doubt in [*subsets.doubts(session, subset, withdrawn=True), *doubts]:
+            beside[doubt.task.studio_id] = beside.get(doubt.task.studio_id, {}) | _second_look(doubt)
+    studio = place.studio(project)
+    tasks = [Surfaced(studio_id, values) for studio_id, values in beside.items()]
+    missing = write_beside(studio, tasks, lambda done, of: step.note("progress", {"written": done, "of": of}))
+    tabs.ensure(studio, tabs.of_subset(subset.name))
+    if doubts:
+        tabs.ensure(studio, tabs.SECOND_LOOK)
+    with place.store.write() as session:
+        pool.forget(session, projects.lock(session, project_id), missing)
+        subsets.published(session, subsets.by_id(session, subset_id), last.number if last else None)
+    log.info("project %s subset %s: %s tasks shown", project_id, subset.name, len(tasks) - len(missing))
+
+
+def _second_look(doubt: Doubt) -> Beside:
+    if doubt.withdrawn:
+        return {"al_second_look": None, "al_disagreement": None, "al_suggested": None}
+    return {
+        "al_second_look": round(doubt.improbability, 6),
+        "al_disagreement": round(doubt.disagreement, 6),
+        "al_suggested": doubt.suggested,
+    }

@@ -1,0 +1,202 @@
+"""Subsets of the tasks that came with a label: what was asked for, and how much of it is selected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sqlalchemy import Select, delete, exists, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from store import pool, rounds
+from store.tables import Doubt, Draw, Label, Mode, Project, Round, RoundState, Subset, Task
+
+AUTO = "auto"
+"""Name of the one that begins by itself in a project with both kinds of tasks."""
+RULES = ("dis", "loss")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
+_TAKEN = ("queue", "model", "untrained")
+"""Models of these subsets would be called like something else."""
+
+
+class BadSubset(ValueError):
+    """A subset that cannot be selected as asked; the message says what to change."""
+
+
+def by_id(session: Session, subset_id: int) -> Subset:
+    return session.get_one(Subset, subset_id)
+
+
+def by_name(session: Session, project: Project, name: str) -> Subset | None:
+    return session.scalar(_of(project).where(Subset.name == name))
+
+
+def all_of(session: Session, project: Project) -> Sequence[Subset]:
+    return session.scalars(_of(project).order_by(Subset.id)).all()
+
+
+def current(session: Session, project: Project) -> Subset | None:
+    """The one whose tasks train with what annotators label: the newest."""
+    if project.mode == Mode.ENT:
+        return None
+    return session.scalar(_of(project).order_by(Subset.id.desc()).limit(1))
+
+
+def ask(
+    session: Session,
+    project: Project,
+    *,
+    name: str,
+    rule: str,
+    size: int,
+    seed_size: int | None = None,
+    k: int | None = None,
+    cap: float | None = None,
+    floor: float | None = None,
+    auto: bool = False,
+) -> Subset:
+    """Begins a subset, or asks more of one that is there. What is not given is as in the project. Call with the project
+    locked. Raises BadSubset."""
+    _check(session, project, name, rule, size, auto=auto)
+    subset = by_name(session, project, name)
+    if subset is None:
+        subset = Subset(
+            project_id=project.id,
+            name=name,
+            rule=rule,
+            size=size,
+            auto=auto,
+            seed_size=seed_size or project.seed_size,
+            k=k or project.k,
+            cap=cap or project.cap,
+            floor=project.floor if floor is None else floor,
+            sharpness=project.sharpness,
+        )
+        session.add(subset)
+    elif subset.rule != rule:
+        raise BadSubset(f"the subset {name!r} is being selected by {subset.rule}; give another --name for {rule}")
+    elif size < subset.size:
+        raise BadSubset(f"the subset {name!r} has {subset.size} tasks already; give another --name for {size}")
+    else:
+        subset.size = size
+    session.flush()
+    return subset
+
+
+def begin_if_mixed(session: Session, project: Project) -> Subset | None:
+    """In a project with both kinds of tasks, those that came with a label help from the first minute. Call with the
+    project locked; returns the subset if it was begun now."""
+    if project.mode != Mode.AUTO or all_of(session, project) or not pool.came_labelled(session, project):
+        return None
+    if not pool.any_drawable(session, project):
+        return None
+    return ask(session, project, name=AUTO, rule="dis", size=0, auto=True)
+
+
+def target(session: Session, project: Project, subset: Subset) -> int:
+    """How many tasks it is to have now. An automatic one keeps pace with the annotators: k more with each round of
+    theirs. Once no task is left to ask them for, it goes on by itself to the size asked for."""
+    if not subset.auto:
+        return subset.size
+    asking = project.mode == Mode.AUTO and pool.any_drawable(session, project)
+    drawn = sum(round_.rule == "ent" for round_ in rounds.all_of(session, project))
+    pace = subset.seed_size + subset.k * drawn
+    if subset.size:
+        return min(pace, subset.size) if asking else subset.size
+    return pace
+
+
+def selected(session: Session, subset: Subset) -> int:
+    """Its tasks that are still there, with their labels."""
+    labelled = exists().where(Label.task_id == Draw.task_id, ~Label.deleted, Label.class_name.is_not(None))
+    count = (
+        select(func.count(Draw.task_id.distinct()))
+        .join(Round)
+        .join(Task)
+        .where(Round.subset_id == subset.id, ~Task.gone, Task.problem.is_(None), labelled)
+    )
+    return session.scalar(count) or 0
+
+
+def wanted(session: Session, project: Project, subset: Subset) -> int:
+    """How many its next round is to draw, if there are as many; 0 once it has all asked for, or all there is."""
+    missing = target(session, project, subset) - selected(session, subset)
+    if missing <= 0 or not pool.any_selectable(session, project, subset):
+        return 0
+    return min(missing, subset.k if rounds.latest(session, project, subset) else subset.seed_size)
+
+
+def is_published(session: Session, project: Project, subset: Subset) -> bool:
+    """Whether all that was asked for is selected, trained on, and shown in Label Studio."""
+    last = rounds.latest(session, project, subset)
+    done = last is not None and last.state == RoundState.TRAINED and subset.published_round == last.number
+    return done and not wanted(session, project, subset)
+
+
+def replace_doubts(session: Session, subset: Subset, found: Sequence[Doubt]) -> None:
+    """What a review found. What an earlier one did, and this one did not, is withdrawn."""
+    session.execute(update(Doubt).where(Doubt.subset_id == subset.id).values(withdrawn=True))
+    again = [doubt.task_id for doubt in found]
+    session.execute(delete(Doubt).where(Doubt.subset_id == subset.id, Doubt.task_id.in_(again)))
+    for doubt in found:
+        doubt.subset_id = subset.id
+    session.add_all(found)
+
+
+def doubts(session: Session, subset: Subset, *, withdrawn: bool = False) -> Sequence[Doubt]:
+    """The labels worth a second look, the least probable first."""
+    mine = select(Doubt).where(Doubt.subset_id == subset.id, Doubt.withdrawn == withdrawn)
+    return session.scalars(mine.order_by(Doubt.improbability.desc(), Doubt.id)).all()
+
+
+def published(session: Session, subset: Subset, number: int | None) -> None:
+    """Label Studio shows the subset as it was after this round of its, and no longer what was withdrawn."""
+    subset.published_round = number
+    session.execute(delete(Doubt).where(Doubt.subset_id == subset.id, Doubt.withdrawn))
+
+
+def members(session: Session, subset: Subset) -> Sequence[Draw]:
+    """The draws of its tasks that are still there, in the order of selection."""
+    return session.scalars(
+        select(Draw)
+        .join(Round)
+        .join(Task)
+        .where(Round.subset_id == subset.id, ~Task.gone)
+        .order_by(Round.number, Draw.rank)
+    ).all()
+
+
+def published_names(session: Session, project: Project, beside: Subset) -> dict[int, list[str]]:
+    """Of which subsets that Label Studio shows, and of this one, each of this one's tasks is: names by task."""
+    rows = session.execute(
+        select(Draw.task_id, Subset.name)
+        .join(Round, Draw.round_id == Round.id)
+        .join(Subset, Round.subset_id == Subset.id)
+        .where(Subset.project_id == project.id, or_(Subset.id == beside.id, Subset.published_round.is_not(None)))
+        .order_by(Subset.id)
+    )
+    names: dict[int, list[str]] = {}
+    for task_id, name in rows:
+        names.setdefault(task_id, []).append(name)
+    return names
+
+
+def _of(project: Project) -> Select[Subset]:
+    return select(Subset).where(Subset.project_id == project.id)
+
+
+def _check(session: Session, project: Project, name: str, rule: str, size: int, *, auto: bool) -> None:
+    if not _NAME.fullmatch(name) or name in _TAKEN:
+        raise BadSubset(f"--name is {name!r}; give small letters, digits and dashes, at most 32, and not {_TAKEN[0]!r}")
+    nested = [s.name for s in all_of(session, project) if s.name != name and (s.name in name or name in s.name)]
+    if nested:
+        raise BadSubset(f"--name {name!r} cannot be told from {nested[0]!r} in the Data Manager; give another one")
+    if rule not in RULES:
+        raise BadSubset(f"--rule is {rule!r}; give {' or '.join(RULES)}")
+    if auto:
+        return
+    there = pool.came_labelled(session, project)
+    if not there:
+        raise BadSubset("no task of this project came with a label, so there is nothing to select from")
+    if not 2 <= size <= there:
+        raise BadSubset(f"--size is {size}; {there} tasks came with a label: give a number from 2 to {there}")
