@@ -14,10 +14,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.settings import Settings, SettingsError
 from jobs.workplace import Workplace, workplace
-from store import projects
+from store import projects, subsets
 from store.database import StoreError
 from store.projects import UnknownProject
-from store.tables import Project
+from store.tables import Mode, Project
 from studio.client import tidy_url
 from studio.errors import StudioError
 
@@ -67,6 +67,13 @@ def worker(names: tuple[str, ...], burst: bool) -> None:
 @URL
 @click.option("--token", required=True, envvar="LABEL_STUDIO_TOKEN", help="Personal access token or legacy token.")
 @PROJECT
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in Mode]),
+    default="auto",
+    show_default=True,
+    help="See `iwes set --help`.",
+)
 @click.option("--k", default=50, show_default=True, help="Labels between two trainings.")
 @click.option("--seed", "seed_size", default=50, show_default=True, help="Labels before the first training.")
 @click.option("--cap", default=2.0, show_default=True, help="Largest training weight.")
@@ -82,6 +89,7 @@ def worker(names: tuple[str, ...], burst: bool) -> None:
 @click.option("--warm-start", is_flag=True, help="Go on from the last model instead of beginning anew.")
 @click.option("--calibrate", is_flag=True, help="Scale probabilities to be right on labels not trained on.")
 @click.option("--rng-seed", type=click.IntRange(0, 2**31 - 1), help="Makes every draw repeatable. Default: random.")
+@click.option("--subset-size", default=0, help="How many of the tasks that came with a label to select in all.")
 @click.option("--backend-url", help="Where Label Studio reaches this backend, if not at IWES_BACKEND_URL.")
 def connect(url: str, token: str, studio_id: int, backend_url: str | None, **options: Any) -> None:
     """Connect a Label Studio project: from then on annotators get prioritised tasks."""
@@ -99,6 +107,76 @@ def connect(url: str, token: str, studio_id: int, backend_url: str | None, **opt
         f"connected: {done.tasks} tasks, {done.labelled} of them labelled before. "
         f"Annotators press “Label All Tasks” in {done.project.studio_url}/projects/{studio_id}/data"
     )
+
+
+@cli.command()
+@URL
+@PROJECT
+@click.option("--size", type=int, required=True, help="How many tasks the subset is to have.")
+@click.option("--rule", type=click.Choice(subsets.RULES), default="dis", show_default=True, help="How they are chosen.")
+@click.option("--name", help="What the subset is called. Default: like its rule.")
+@click.option(
+    "--seed", "seed_size", type=click.IntRange(2), help="Tasks drawn at random first. Default: the project's."
+)
+@click.option("--k", type=click.IntRange(1), help="Tasks drawn in each round.")
+@click.option("--cap", type=click.FloatRange(1), help="Largest training weight.")
+@click.option(
+    "--floor", type=click.FloatRange(0, 1, max_open=True), help="Smallest probability. Default: the project's."
+)
+@click.option("--detach", is_flag=True, help="Do not wait until it is selected.")
+def select(url: str, studio_id: int, size: int, rule: str, name: str | None, detach: bool, **chances: Any) -> None:
+    """Select a weighted subset of the tasks that came with a label.
+
+    Rounds of training and drawing run on the workers until the subset has its size; no annotator is needed. The same
+    command again goes on watching, and with a larger --size it goes on selecting. What is not given is as connected.
+    """
+    from rich.console import Console
+
+    from backend import selection
+
+    with _opened() as place:
+        project = _connected(place, url, studio_id)
+        subset = selection.ask(place, project.id, size=size, rule=rule, name=name or rule, **chances)
+        if detach:
+            click.echo(f"subset {subset.name} is being selected by the workers; `iwes status` shows how far it is")
+            return
+        try:
+            found = selection.watch(place, project, subset, Console())
+        except KeyboardInterrupt:
+            click.echo(f"\nthe workers go on with subset {subset.name}; the same command watches again")
+            return
+    click.echo(selection.summary(found))
+    click.echo(f"in Label Studio: the tab “Subset {found.name}” in {project.studio_url}/projects/{studio_id}/data")
+
+
+@cli.command("set")
+@URL
+@PROJECT
+@click.option(
+    "--mode", type=click.Choice([mode.value for mode in Mode]), required=True, help="Which tasks rounds are drawn from."
+)
+def set_(url: str, studio_id: int, mode: str) -> None:
+    """Change how a connected project goes on.
+
+    \b
+    auto  unlabelled tasks by IWeS-ent for annotators, and tasks that came with
+          a label by IWeS-dis without anybody; when no task is left to ask
+          annotators for, only the latter
+    ent   unlabelled tasks only; labels that were there already train as they are
+    dis   tasks that came with a label only
+    loss  the same with one model, by IWeS-loss
+    """
+    from jobs.loop import advance
+    from jobs.status import project_status
+
+    with _opened() as place:
+        project = _connected(place, url, studio_id)
+        with place.store.write() as session:
+            projects.change_mode(session, project.id, Mode(mode))
+        advance(place, project.id)
+        with place.store.read() as session:
+            drawn_by = project_status(session, projects.by_id(session, project.id)).drawn_by
+    click.echo(f"project {studio_id} is in mode {mode}: {drawn_by}")
 
 
 @cli.command()
@@ -184,6 +262,7 @@ def main() -> None:
         RedisUnavailable,
         PortBusy,
         PlanError,
+        subsets.BadSubset,
     )
     try:
         cli()

@@ -105,7 +105,7 @@ def _outcome(round_: RoundStatus) -> str:
     return f"{round_.model.version} on {round_.model.examples} labels{told}"
 
 
-def _progress(told: Mapping[str, Any]) -> str:
+def progress_words(told: Mapping[str, Any]) -> str:
     for what, doing in DOING.items():
         if what in told:
             return f"{doing}, {told[what]} of {told['of']}"
@@ -125,7 +125,7 @@ def _show_queue(console: Console, queue: QueueStatus) -> None:
     waiting = ", ".join(f"{count} in {name}" for name, count in queue.waiting.items() if count) or "none"
     console.print(f"[{colour}]{alive}[/]; jobs waiting: {waiting}")
     for job in queue.jobs:
-        progress = f", {_progress(job.progress)}" if job.state == "running" and job.progress else ""
+        progress = f", {progress_words(job.progress)}" if job.state == "running" and job.progress else ""
         console.print(f"  {job.id}: {job.state}{progress}")
         if job.reason:
             console.print(f"    {job.reason}", markup=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from store.tables import Project
+from store.tables import Mode, Project, Subset
 
 
 class UnknownProject(LookupError):
@@ -29,6 +29,14 @@ def lock(session: Session, project_id: int) -> Project:
     if project is None:
         raise UnknownProject(f"there is no project {project_id} in the store")
     return project
+
+
+def change_mode(session: Session, project_id: int, mode: Mode) -> None:
+    """From its next step on the project goes on in this mode; so does a subset that was begun by itself."""
+    project = lock(session, project_id)
+    project.mode = mode
+    rule = mode if mode in (Mode.DIS, Mode.LOSS) else Mode.DIS
+    session.execute(update(Subset).where(Subset.project_id == project.id, Subset.auto).values(rule=rule.value))
 
 
 def by_address(session: Session, studio_url: str, studio_id: int) -> Project | None:
