@@ -57,7 +57,7 @@ class Store:
         with Session(self.engine, expire_on_commit=False) as session:
             yield session
 
-    def migrate(self) -> None:
+    def migrate(self, to: str = "head") -> None:
         """Brings the schema up to date; several processes may call it at the same time."""
         logging.getLogger("alembic").setLevel(logging.WARNING)
         with self.engine.execution_options(iwes_writes=True).connect() as connection:
@@ -70,7 +70,7 @@ class Store:
                 config = Config()
                 config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
                 config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+                command.upgrade(config, to)
 
     def close(self) -> None:
         self.engine.dispose()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import multiprocessing
 import stat
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import MetaData, select, text
 from sqlalchemy.exc import IntegrityError
 
 from store.database import Store, StoreError, open_store
-from store.tables import Base
+from store.tables import Base, Draw, Label, Mode, Project
 
 
 def test_migrations_make_exactly_the_tables_the_code_knows(store: Store) -> None:
@@ -64,3 +65,42 @@ def test_an_error_does_not_show_the_token_it_was_about(store: Store) -> None:
 def test_an_address_that_is_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="DATABASE_URL"):
         Store("no database")
+
+
+def test_a_store_of_the_first_version_keeps_its_draws_and_labels(tmp_path: Path) -> None:
+    """Tables are rebuilt to change them; what refers to them must not be deleted with the old ones."""
+    store = Store(f"sqlite:///{tmp_path / 'store.db'}")
+    store.migrate(to="0001")
+    moment = datetime(2026, 1, 1)
+    texts = dict.fromkeys(("studio_url", "title", "token", "secret", "backend_url", "control", "target", "field"), "x")
+    numbers = {"seed_size": 4, "k": 4, "cap": 2, "floor": 0.05, "reserve": 0.5, "sharpness": 1, "rng_seed": 7}
+    sizes = {"wanted": 1, "batch_size": 1, "pool_size": 1, "examined": 1}
+    chances = {"cap": 2, "floor": 0.05, "reserve": 0.5, "sharpness": 1}
+    round_ = {"project_id": 1, "number": 0, "state": "trained", "rule": "seed", "drawn_at": moment, **sizes, **chances}
+    others = {"classes": ["a", "b"], "training": {}, "before": {}, "connected": True, "network": "small-cnn"}
+    numbers_drawn = {"rank": 0, "reserve": False, "position": 0, "passes": 0, "probability": 0.5, "weight": 2}
+    said = {"class_name": "a", "skipped": False, "ground_truth": False, "created_at": moment, "updated_at": moment}
+    rows: dict[str, dict[str, object]] = {
+        "project": {"id": 1, "studio_id": 1, "created_at": moment, **texts, **numbers, **others},
+        "task": {"id": 1, "project_id": 1, "studio_id": 1, "data": {}, "gone": False},
+        "round": {"id": 1, "trained_at": moment, **round_},
+        "draw": {"id": 1, "round_id": 1, "task_id": 1, "inclusion": 0.5, **numbers_drawn},
+        "label": {"id": 1, "project_id": 1, "annotation_id": 1, "task_id": 1, "draw_id": 1, "round_number": 0}
+        | said
+        | {"deleted": False},
+    }
+    old = MetaData()
+    old.reflect(store.engine)
+    with store.engine.begin() as connection:
+        for table, row in rows.items():
+            connection.execute(old.tables[table].insert(), row)
+    store.migrate()
+    with store.read() as session:
+        (draw,) = session.scalars(select(Draw))
+        (label,) = session.scalars(select(Label))
+        assert (draw.round.number, draw.round.f_trained_at, label.draw_id) == (0, draw.round.trained_at, 1)
+        assert not label.imported
+        (project,) = session.scalars(select(Project))
+        assert project.mode == Mode.ENT, "an old project goes on as it was"
+    with pytest.raises(IntegrityError), store.engine.begin() as connection:
+        connection.execute(old.tables["round"].insert(), round_)
