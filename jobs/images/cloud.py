@@ -42,7 +42,7 @@ def _read(location: Location, address: str) -> bytes:
         raise Away(_missing(location.scheme, error)) from error
     except (FileNotFoundError, IsADirectoryError) as error:
         raise NotServed(f"{shown(address)} is not there") from error
-    except PermissionError as error:  # a key that expired is refused like one that never fitted
+    except PermissionError as error:  # whether for this image alone or for the key, storages do not say
         raise NotServed(f"{shown(address)} may not be read: {error}") from error
     except Exception as error:  # every package has errors of its own
         raise Away(f"{shown(address)} cannot be fetched: {type(error).__name__}: {error}") from error
