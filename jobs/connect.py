@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from jobs import draw, publish, reconcile
 from jobs.images import ImageSource, NothingServed
+from jobs.loop import advance
 from jobs.workplace import Workplace
 from models import networks, plugins
 from models.networks import UnknownNetwork
@@ -123,6 +124,7 @@ def connect(
             tasks, came = pool.size(session, project), pool.came_labelled(session, project)
             _begin_subset(session, project, options, came, say)
         undo.pop_all()
+    advance(place, project.id)
     return Connected(project, False, tasks, labelled, came)
 
 

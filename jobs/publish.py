@@ -76,7 +76,9 @@ def surface(
     log.info("project %s round %s: %s tasks surfaced", project.id, number, len(there))
 
 
-def write_beside(studio: StudioProject, tasks: list[Surfaced], on_progress: Callable[[int, int], None]) -> set[int]:
+def write_beside(
+    studio: StudioProject, tasks: list[Surfaced], on_progress: Callable[[int, int], None] = lambda done, of: None
+) -> set[int]:
     """Writes what is known of each task beside its image; returns the tasks that no longer exist."""
     there = studio.data_of([task.studio_id for task in tasks])
     missing = {task.studio_id for task in tasks} - set(there)

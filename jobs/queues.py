@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from redis import Redis
+from redis.exceptions import RedisError
 from rq import Queue, Retry
 from rq.exceptions import DuplicateJobError, NoSuchJobError
 from rq.job import Job, JobStatus
@@ -68,6 +69,14 @@ def ensure(redis: Redis, work: Work, *, even_if_failed: bool = False) -> bool:
         else:
             return True
     return False
+
+
+def any_waiting(redis: Redis, name: str) -> bool:
+    """Whether a job waits for a worker; a Redis that is away has none to offer."""
+    try:
+        return queue(redis, name).count > 0
+    except (RedisError, OSError):
+        return False
 
 
 def find(redis: Redis, job_id: str) -> Job | None:

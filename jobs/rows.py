@@ -47,7 +47,7 @@ class RowSource:
         self._learner = learner
         self._images = ImageSource(
             project,
-            place.studio(project).client,
+            None if project.root else place.studio(project).client,
             settings.image_cache,
             learner.input_size,
             prefixes=settings.image_prefixes,

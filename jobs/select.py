@@ -32,7 +32,7 @@ def select_round(place: Workplace, project_id: int, subset_id: int, number: int)
             return
         labelled = pool.selectable(session, project, subset)
         f, g = rounds.current_pair(session, project, subset)
-    rng_seed = [project.rng_seed, number, subset.id]
+    rng_seed = [project.rng_seed, number, subset.stream]
     predicted: Mapping[int, str] = {}
     task_ids = list(labelled)
     rule = "seed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from jobs import step
+from jobs import queues, step
 from jobs.publish import Surfaced, weights_of, write_beside
 from jobs.workplace import Workplace
 from store import pool, projects, rounds, subsets
@@ -16,8 +16,12 @@ log = logging.getLogger(__name__)
 Beside = dict[str, float | int | str | None]
 
 
+SLICE = 50
+
+
 def show(project_id: int, subset_id: int) -> None:
-    """The job. Killed between any two calls it can run again: what is there already is not written again."""
+    """The job. Killed between any two calls it can run again: what is there already is not written again. It ends early
+    where another job waits, which annotators may be waiting for, and is enqueued again behind it."""
     step.run(show_subset, project_id, subset_id)
 
 
@@ -35,7 +39,13 @@ def show_subset(place: Workplace, project_id: int, subset_id: int) -> None:
             beside[doubt.task.studio_id] = beside.get(doubt.task.studio_id, {}) | _second_look(doubt)
     studio = place.studio(project)
     tasks = [Surfaced(studio_id, values) for studio_id, values in beside.items()]
-    missing = write_beside(studio, tasks, lambda done, of: step.note("progress", {"written": done, "of": of}))
+    missing: set[int] = set()
+    for start in range(0, len(tasks), SLICE):
+        if start and queues.any_waiting(place.redis, queues.STUDIO):
+            log.info("project %s subset %s: %s of %s tasks shown so far", project_id, subset.name, start, len(tasks))
+            return
+        missing |= write_beside(studio, tasks[start : start + SLICE])
+        step.note("progress", {"written": min(start + SLICE, len(tasks)), "of": len(tasks)})
     tabs.ensure(studio, tabs.of_subset(subset.name))
     if doubts:
         tabs.ensure(studio, tabs.SECOND_LOOK)

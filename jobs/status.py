@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,9 @@ class ProjectStatus:
     title: str
     studio_url: str
     studio_id: int
+    root: Path | None
+    """Where the images of a data set outside of Label Studio lie."""
+    network: str
     connected: bool
     mode: str
     drawn_by: str
@@ -117,6 +121,8 @@ def project_status(session: Session, project: Project) -> ProjectStatus:
         title=project.title,
         studio_url=project.studio_url,
         studio_id=project.studio_id,
+        root=project.root,
+        network=project.network,
         connected=project.connected,
         mode=project.mode,
         drawn_by=_drawn_by(project, unlabelled, came),

