@@ -206,6 +206,10 @@ def _attach(
     studio.change(sampling="Uncertainty sampling", maximum_annotations=1)  # this also fires PROJECT_UPDATED
     _await_webhook(place, project, asked_at + WEBHOOK_SECONDS)
     tabs.ensure(studio, tabs.WEIGHTS)
+    with place.store.read() as session:
+        shown = [subset.name for subset in subsets.all_of(session, project) if subset.published_round is not None]
+    for name in shown:
+        tabs.ensure(studio, tabs.of_subset(name))
 
 
 def _await_webhook(place: Workplace, project: Project, deadline: float) -> None:

@@ -56,10 +56,10 @@ def show_subset(place: Workplace, project_id: int, subset_id: int) -> None:
 
 
 def _second_look(doubt: Doubt) -> Beside:
-    if doubt.withdrawn:
-        return {"al_second_look": None, "al_disagreement": None, "al_suggested": None}
-    return {
+    found: Beside = {
         "al_second_look": round(doubt.improbability, 6),
         "al_disagreement": round(doubt.disagreement, 6),
+        "al_label": doubt.class_name,
         "al_suggested": doubt.suggested,
     }
+    return dict.fromkeys(found) if doubt.withdrawn else found

@@ -111,11 +111,18 @@ def open_(session: Session, round_: Round) -> None:
 
 
 def close_if_complete(session: Session, project: Project) -> Round | None:
-    """Closes the open round when its last label is in; training is due from the moment this commits."""
+    """Closes the open round when its last label is in; training is due from the moment this commits. A seed round ends
+    as well when labels that were there already have made a model meanwhile: annotators need not go on with random
+    tasks then. What they have labelled of them trains with the next model."""
     last = latest(session, project)
-    if last is None or last.state != RoundState.OPEN or not progress(session, last).complete:
+    if last is None or last.state != RoundState.OPEN:
         return None
-    return _close(last)
+    if last.model_version is None and current_model(session, project) is not None:
+        _close(last)
+        last.state = RoundState.TRAINED
+        last.f_trained_at = last.trained_at = now()
+        return last
+    return _close(last) if progress(session, last).complete else None
 
 
 def close_early(session: Session, project: Project) -> Round | None:
@@ -171,18 +178,7 @@ def trained(
         round_.state = RoundState.TRAINED
         round_.trained_at = now()
         session.flush()
-        if round_.subset_id is not None and current_model(session, project) is not None:
-            _end_seed(session, project)
-
-
-def _end_seed(session: Session, project: Project) -> None:
-    """There is a model, trained on labels that were there already: annotators need not go on with random tasks. What
-    they have labelled of them so far trains with all later models."""
-    last = latest(session, project)
-    if last is not None and last.state == RoundState.OPEN and last.model_version is None:
-        _close(last)
-        last.state = RoundState.TRAINED
-        last.f_trained_at = last.trained_at = now()
+        close_if_complete(session, project)
 
 
 def current_model(session: Session, project: Project) -> Model | None:

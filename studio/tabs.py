@@ -36,6 +36,7 @@ _DEFAULT_TAB = {
 _BESIDE_WEIGHTS = ["tasks:cancelled_annotations", "tasks:total_predictions"]
 _WEIGHTS = ("al_weight", "al_probability", "al_inclusion", "al_round")
 _DOUBTS = ("al_second_look", "al_disagreement")
+_SAID = ("al_label", "al_suggested")
 _SUBSET = "Subset "
 
 
@@ -72,12 +73,20 @@ class Tab:
         }
 
 
-WEIGHTS = Tab("Importance weights", "al_weight", "greater", 0, "al_weight", _WEIGHTS, (*_DOUBTS, "al_suggested"))
-SECOND_LOOK = Tab("Labels worth a second look", "al_second_look", "greater", 0, "al_second_look", _DOUBTS, _WEIGHTS)
+WEIGHTS = Tab("Importance weights", "al_weight", "greater", 0, "al_weight", _WEIGHTS, (*_DOUBTS, *_SAID))
+SECOND_LOOK = Tab(
+    "Labels worth a second look",
+    "al_second_look",
+    "greater",
+    0,
+    "al_second_look",
+    _DOUBTS,
+    (*_WEIGHTS, "al_subset"),
+)
 
 
 def of_subset(name: str) -> Tab:
-    return Tab(f"{_SUBSET}{name}", "al_subset", "contains", name, "al_weight", _WEIGHTS, (*_DOUBTS, "al_suggested"))
+    return Tab(f"{_SUBSET}{name}", "al_subset", "contains", name, "al_weight", _WEIGHTS, (*_DOUBTS, *_SAID))
 
 
 def ensure(project: StudioProject, tab: Tab) -> None:

@@ -145,6 +145,8 @@ def test_wrong_labels_come_first_among_those_worth_a_second_look(
     print(f"{len(listed)} labels worth a second look; the {WRONG} wrong ones stand at {found}")
     assert len(found) >= WRONG - 1
     assert all(task["data"]["al_suggested"] in DIGITS for task in listed)
+    said = {task["id"]: task["data"]["al_label"] for task in listed}
+    assert all(said[task["id"]] != made.class_of(task["data"]) for task in listed if task["id"] in wrong)
 
 
 def test_a_prediction_for_a_labelled_task_tells_how_far_the_models_are_apart(
