@@ -19,7 +19,7 @@ unexport VIRTUAL_ENV
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint setup clean bench-speed bench-coverage bench-models
+.PHONY: help demo test test-fast lint setup clean bench-speed bench-coverage bench-models bench-subsets
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
@@ -33,6 +33,7 @@ help:
 	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text (FULL=1: all picks)"
 	@echo "make bench-coverage  how often the intervals hold what they promise"
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
+	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST, about 45 minutes (FASHION=folder SEEDS=5)"
 	@echo "make setup       install everything (the other commands do it by themselves)"
 	@echo "make clean       remove what was installed; demos are kept"
 
@@ -63,6 +64,11 @@ bench-coverage: $(OURS)
 bench-models: $(OURS)
 	@$(RUN) -m benchmarks.learning $(if $(ONLY),--only '$(ONLY)') $(if $(PHOTOS),--photos '$(PHOTOS)') \
 	  $(if $(CIFAR),--cifar '$(CIFAR)') $(if $(SCRATCH),--scratch '$(SCRATCH)') $(if $(JSON),--json '$(JSON)')
+
+bench-subsets: $(OURS)
+	@$(UV) pip install --quiet --python .venv --override overrides.txt -e '.[bench]'
+	@$(RUN) -m benchmarks.subsets $(if $(FASHION),--fashion '$(FASHION)') $(if $(SEEDS),--seeds '$(SEEDS)') \
+	  $(if $(WORKERS),--workers '$(WORKERS)') $(if $(JSON),--json '$(JSON)') $(if $(PAGE),--page-only)
 
 # The two environments are installed side by side, and Label Studio's database is migrated while torch installs.
 setup: $(UV)

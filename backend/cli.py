@@ -6,9 +6,11 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.core import ParameterSource
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -23,6 +25,7 @@ from studio.errors import StudioError
 
 URL = click.option("--url", required=True, envvar="LABEL_STUDIO_URL", help="Label Studio's address.")
 PROJECT = click.option("--project", "studio_id", type=int, required=True, help="The project's id in Label Studio.")
+OUT = click.option("--out", type=click.Path(path_type=Path), help="A .jsonl, .csv or .parquet file.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -110,8 +113,14 @@ def connect(url: str, token: str, studio_id: int, backend_url: str | None, **opt
 
 
 @cli.command()
-@URL
-@PROJECT
+@click.option("--url", envvar="LABEL_STUDIO_URL", help="Label Studio's address.")
+@click.option("--project", "studio_id", type=int, help="The project's id in Label Studio.")
+@click.option(
+    "--images",
+    type=click.Path(path_type=Path),
+    help="Instead of a project: a folder of images, or a .csv, .parquet or .jsonl file that names them.",
+)
+@click.option("--labels", help="The file with the labels of a folder without sub-folders; or the label column's name.")
 @click.option("--size", type=int, required=True, help="How many tasks the subset is to have.")
 @click.option("--rule", type=click.Choice(subsets.RULES), default="dis", show_default=True, help="How they are chosen.")
 @click.option("--name", help="What the subset is called. Default: like its rule.")
@@ -124,12 +133,71 @@ def connect(url: str, token: str, studio_id: int, backend_url: str | None, **opt
     "--floor", type=click.FloatRange(0, 1, max_open=True), help="Smallest probability. Default: the project's."
 )
 @click.option("--detach", is_flag=True, help="Do not wait until it is selected.")
-def select(url: str, studio_id: int, size: int, rule: str, name: str | None, detach: bool, **chances: Any) -> None:
+@click.option("--network", help="With --images: what to train; `iwes doctor` lists them. Default: small-cnn.")
+@click.option("--train", "way", help="With --images: full, head (frozen backbone) or auto, the default.")
+@click.option("--rng-seed", type=click.IntRange(0, 2**31 - 1), help="With --images: another one, another subset.")
+@OUT
+def select(
+    url: str | None, studio_id: int | None, images: Path | None, size: int, name: str | None, **options: Any
+) -> None:
     """Select a weighted subset of the tasks that came with a label.
 
-    Rounds of training and drawing run on the workers until the subset has its size; no annotator is needed. The same
-    command again goes on watching, and with a larger --size it goes on selecting. What is not given is as connected.
+    \b
+    iwes select --url http://localhost:8080 --project 1 --size 400
+    iwes select --images photos --size 400 --out subset.jsonl
+
+    Of a connected project (--url, --project), rounds of training and drawing run on the workers until the subset has
+    its size; no annotator is needed. What is not given is as connected.
+
+    Of --images, they run here, and neither Label Studio nor workers are needed. A folder has one sub-folder per class,
+    or --labels names a table of its labels; a table has the columns image and label, or --labels names the latter.
+
+    The same command again goes on where it stopped, and with a larger --size it goes on selecting.
     """
+    here = ("labels", "network", "way", "rng_seed", "out")
+    given = {option: options.pop(option) for option in here}
+    if images is not None:
+        from_studio = click.get_current_context().get_parameter_source("url") is ParameterSource.COMMANDLINE
+        if from_studio or studio_id is not None or options.pop("detach"):
+            raise click.UsageError("--images selects here, from no project: leave out --url, --project and --detach")
+        if given["out"] is None:
+            raise click.UsageError("--images needs --out, the file to write the subset to")
+        _select_images(images, size=size, name=name, **given, **options)
+        return
+    if url is None or studio_id is None:
+        raise click.UsageError("give --url and --project for a project of Label Studio, or --images for a folder")
+    if wrong := [option for option, value in given.items() if value is not None]:
+        flag = {"way": "train"}.get(wrong[0], wrong[0].replace("_", "-"))
+        raise click.UsageError(f"--{flag} goes with --images only{'; see `iwes export`' if flag == 'out' else ''}")
+    _select_tasks(url, studio_id, size=size, name=name, **options)
+
+
+def _select_images(
+    images: Path,
+    *,
+    labels: str | None,
+    out: Path,
+    network: str | None,
+    way: str | None,
+    rng_seed: int | None,
+    **options: Any,
+) -> None:
+    from rich.console import Console
+
+    from backend.select_images import select_images
+    from jobs.select_here import Wish
+
+    wish = Wish(network=network or Wish.network, way=way or Wish.way, rng_seed=rng_seed or Wish.rng_seed, **options)
+    with _opened() as place:
+        try:
+            select_images(place, images, labels, out, wish, Console())
+        except KeyboardInterrupt:
+            _give_up("stopped; the same command goes on from here")
+
+
+def _select_tasks(
+    url: str, studio_id: int, *, size: int, rule: str, name: str | None, detach: bool, **chances: Any
+) -> None:
     from rich.console import Console
 
     from backend import selection
@@ -208,6 +276,29 @@ def reconcile(url: str, studio_id: int) -> None:
 
 
 @cli.command()
+@URL
+@PROJECT
+@click.option("--subset", "name", help="One of its subsets alone. Default: all that its models train on.")
+@OUT
+def export(url: str, studio_id: int, name: str | None, out: Path | None) -> None:
+    """Write the weighted training set of a project, connected or not, to a file."""
+    from backend.export import export as write
+
+    if out is None:
+        raise click.UsageError("--out is needed: a .jsonl, .csv or .parquet file")
+    with _opened() as place:
+        with place.store.read() as session:
+            project = projects.by_address(session, tidy_url(url), studio_id)
+            if project is None:
+                raise UnknownProject(
+                    f"project {studio_id} of {tidy_url(url)} is not known; `iwes status` lists those that are"
+                )
+            subset = subsets.named(session, project, name) if name else None
+        count = write(place, project, subset, out)
+    click.echo(f"{count} rows written to {out}")
+
+
+@cli.command()
 def status() -> None:
     """Show rounds, labels until the next retrain, jobs, workers and the last reconcile."""
     from backend.status_page import show
@@ -251,6 +342,8 @@ def main() -> None:
     from backend.embedded.ports import PortBusy
     from backend.embedded.process import ProcessFailed
     from backend.embedded.redis import RedisUnavailable
+    from backend.export import ExportError
+    from jobs.dataset import DatasetError
     from models.plan import PlanError
 
     ours = (
@@ -263,6 +356,8 @@ def main() -> None:
         PortBusy,
         PlanError,
         subsets.BadSubset,
+        DatasetError,
+        ExportError,
     )
     try:
         cli()

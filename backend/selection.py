@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from backend.status_page import progress_words
 from jobs.loop import advance
@@ -17,6 +18,8 @@ from store import projects, subsets
 from store.tables import Mode, Project, Subset
 
 LOOK_SECONDS = 0.5
+SPEED_SECONDS = 24 * 3600
+"""Over which the time left is reckoned: tasks come in rounds, and one may take hours."""
 
 
 def ask(place: Workplace, project_id: int, *, size: int, rule: str, name: str, **chances: float | int | None) -> Subset:
@@ -42,6 +45,15 @@ def watch(place: Workplace, project: Project, subset: Subset, console: Console) 
             time.sleep(LOOK_SECONDS)
 
 
+class _Progress(Progress):
+    """With what is being done below the bar: many a terminal has no room for it beside."""
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield from super().get_renderables()
+        for task in self.tasks:
+            yield Text(task.fields["doing"], no_wrap=True, overflow="ellipsis")
+
+
 @contextmanager
 def bar(console: Console, name: str) -> Iterator[Callable[[SubsetStatus, str], None]]:
     columns = (
@@ -50,9 +62,8 @@ def bar(console: Console, name: str) -> Iterator[Callable[[SubsetStatus, str], N
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[doing]}"),
     )
-    with Progress(*columns, console=console, transient=True) as shown:
+    with _Progress(*columns, console=console, transient=True, speed_estimate_period=SPEED_SECONDS) as shown:
         task = shown.add_task(f"subset {name}", total=None, doing="")
 
         def told(found: SubsetStatus, words: str) -> None:

@@ -29,8 +29,12 @@ def show(projects: Sequence[ProjectStatus], queue: QueueStatus, console: Console
     if not projects:
         console.print("no project yet: connect one with `iwes connect --url … --token … --project …`")
     for project in projects:
-        _show_project(console, project)
-    _show_queue(console, queue)
+        if project.root is None:
+            _show_project(console, project)
+        else:
+            _show_data_set(console, project)
+    if not projects or any(project.root is None for project in projects):
+        _show_queue(console, queue)
 
 
 def _show_project(console: Console, project: ProjectStatus) -> None:
@@ -46,6 +50,16 @@ def _show_project(console: Console, project: ProjectStatus) -> None:
         console.print(f"  [yellow]{count} ×[/] {escape(problem)}")
     if project.rounds:
         console.print(_rounds_table(project.rounds))
+    for subset in project.subsets:
+        _show_subset(console, subset)
+
+
+def _show_data_set(console: Console, project: ProjectStatus) -> None:
+    """One outside of Label Studio, whose subsets are selected by whoever calls `iwes select`."""
+    console.print(f"[bold]{escape(project.title)}[/]  images below {escape(str(project.root))}")
+    console.print(f"  {project.tasks} images, {project.came_labelled} of them with a label; {project.network}")
+    for problem, count in project.problems.items():
+        console.print(f"  [yellow]{count} ×[/] {escape(problem)}")
     for subset in project.subsets:
         _show_subset(console, subset)
 
@@ -102,7 +116,8 @@ def _outcome(round_: RoundStatus) -> str:
         return f"[red]no model[/]: {escape(round_.problem)}" if round_.problem else ""
     held_out = round_.model.metrics.get("held_out_accuracy")
     told = f", {held_out:.1%} of held-out labels right" if held_out is not None else ""
-    return f"{round_.model.version} on {round_.model.examples} labels{told}"
+    beside = f"; [red]{escape(round_.problem)}[/]" if round_.problem else ""
+    return f"{round_.model.version} on {round_.model.examples} labels{told}{beside}"
 
 
 def progress_words(told: Mapping[str, Any]) -> str:

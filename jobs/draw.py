@@ -12,7 +12,7 @@ import iwes
 from jobs import step
 from jobs.workplace import Workplace
 from store import pool, projects, rounds
-from store.tables import Draw, Round
+from store.tables import Draw, Model, Round
 
 if TYPE_CHECKING:
     from jobs.scoring import Scorer
@@ -57,19 +57,8 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
         last = rounds.latest(session, project)
         if last is not None and last.number >= number:
             return
-        round_ = Round(
-            number=number,
-            rule="ent" if model else "seed",
-            model_version=model.version if model else None,
-            wanted=wanted,
-            batch_size=drawn.batch_size,
-            pool_size=len(task_ids),
-            examined=drawn.examined,
-            cap=project.cap,
-            floor=project.floor,
-            reserve=project.reserve,
-            sharpness=project.sharpness,
-        )
+        round_ = as_round(number, drawn, project, rule="ent" if model else rounds.SEED, model=model, wanted=wanted)
+        round_.reserve = project.reserve
         rounds.add(session, project, round_, as_draws(drawn, task_ids, predicted))
     log.info("project %s round %s: %s of %s tasks drawn", project_id, number, len(drawn.index), len(task_ids))
 
@@ -128,6 +117,23 @@ def _set_aside(place: Workplace, scorer: Scorer) -> None:
         for task_id, reason in scorer.newly_bad.items():
             pool.set_aside(session, task_id, reason)
     scorer.newly_bad = {}
+
+
+def as_round(number: int, drawn: iwes.Draw, chances: Chances, *, rule: str, model: Model | None, wanted: int) -> Round:
+    """What is kept of a draw, so that each weight can be explained later; without its tasks, and without a reserve."""
+    return Round(
+        number=number,
+        rule=rule,
+        model_version=model.version if model else None,
+        wanted=wanted,
+        batch_size=drawn.batch_size,
+        pool_size=drawn.pool_size,
+        examined=drawn.examined,
+        cap=chances.cap,
+        floor=chances.floor,
+        reserve=0.0,
+        sharpness=chances.sharpness,
+    )
 
 
 def as_draws(drawn: iwes.Draw, task_ids: list[int], predicted: Mapping[int, str]) -> list[Draw]:

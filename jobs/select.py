@@ -9,10 +9,9 @@ import numpy as np
 
 import iwes
 from jobs import step
-from jobs.draw import as_draws, draw_readable
+from jobs.draw import as_draws, as_round, draw_readable
 from jobs.workplace import Workplace
 from store import pool, projects, rounds, subsets
-from store.tables import Round
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ def select_round(place: Workplace, project_id: int, subset_id: int, number: int)
     rng_seed = [project.rng_seed, number, subset.stream]
     predicted: Mapping[int, str] = {}
     task_ids = list(labelled)
-    rule = "seed"
+    rule = rounds.SEED
     if f is None:
         drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed))
     else:
@@ -57,18 +56,6 @@ def select_round(place: Workplace, project_id: int, subset_id: int, number: int)
         last = rounds.latest(session, project, subset)
         if last is not None and last.number >= number:
             return
-        round_ = Round(
-            number=number,
-            rule=rule,
-            model_version=f.version if f else None,
-            wanted=wanted,
-            batch_size=drawn.batch_size,
-            pool_size=len(task_ids),
-            examined=drawn.examined,
-            cap=subset.cap,
-            floor=subset.floor,
-            reserve=0.0,
-            sharpness=subset.sharpness,
-        )
+        round_ = as_round(number, drawn, subset, rule=rule, model=f, wanted=wanted)
         rounds.add_selected(session, project, subset, round_, as_draws(drawn, task_ids, predicted))
     log.info("project %s subset %s round %s: %s selected", project_id, subset.name, number, len(drawn.index))

@@ -31,10 +31,10 @@ SEGMENT_BYTES = 128 * 2**20
 SEGMENTS_AT_LEAST = 8
 """A small shelf has smaller segments, so that making room never costs more than an eighth of it."""
 
-KEPT_BYTES = 256 * 2**20
+KEPT_BYTES = 384 * 2**20
 """What may stay in memory of the segments read so far."""
-READ_AT_LEAST = 64 * 2**10
-"""Linux brings in so much around each row that is read for itself."""
+READ_AT_LEAST = 2 * 2**20
+"""So much comes along with a row that is read for itself, where the file lies in huge pages."""
 
 Key = bytes
 """16 of them; see `key_of`."""

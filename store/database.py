@@ -57,6 +57,13 @@ class Store:
         with Session(self.engine, expire_on_commit=False) as session:
             yield session
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Session]:
+        """A read over several statements that all see the same moment. In SQLite every read is one."""
+        engine = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
+        with Session(engine, expire_on_commit=False) as session:
+            yield session
+
     def migrate(self, to: str = "head") -> None:
         """Brings the schema up to date; several processes may call it at the same time."""
         logging.getLogger("alembic").setLevel(logging.WARNING)

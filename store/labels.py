@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from store import rounds
-from store.tables import Draw, Label, Project, Round, Task
+from store.tables import Draw, Label, Project, Round, Task, now
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,37 @@ def record(session: Session, project: Project, task: Task, new: NewLabel) -> boo
     label.deleted = False
     session.flush()
     return said != (label.class_name, label.skipped, label.ground_truth, label.deleted, label.problem)
+
+
+def record_given(session: Session, project: Project, classes: Mapping[int, str]) -> int:
+    """Stores the labels that the tasks of a data set came with, by the task's `studio_id`: one for each, under the same
+    number, all at once where `record` would take minutes. Returns how many are new or changed. Call with the project
+    locked."""
+    moment, number = now(), rounds.collecting(session, project)
+    held = {
+        row.annotation_id: row
+        for row in session.execute(
+            select(Label.id, Label.annotation_id, Label.class_name, Label.deleted).where(Label.project_id == project.id)
+        )
+    }
+    tasks = select(Task.studio_id, Task.id).where(Task.project_id == project.id)
+    task_ids = {studio_id: task_id for studio_id, task_id in session.execute(tasks)}
+    new: list[dict[str, object]] = []
+    changed: list[dict[str, object]] = []
+    for studio_id, class_name in classes.items():
+        known = held.get(studio_id)
+        said = {"class_name": class_name, "updated_at": moment, "deleted": False}
+        if known is None:
+            fixed = {"project_id": project.id, "annotation_id": studio_id, "task_id": task_ids[studio_id]}
+            plain = {"skipped": False, "ground_truth": False, "imported": True}
+            new.append({**said, **fixed, **plain, "created_at": moment, "round_number": number})
+        elif known.deleted or known.class_name != class_name:
+            changed.append({**said, "id": known.id})
+    if new:
+        session.execute(insert(Label), new)
+    if changed:
+        session.execute(update(Label), changed)
+    return len(new) + len(changed)
 
 
 def delete(session: Session, project: Project, annotation_ids: Iterable[int]) -> int:

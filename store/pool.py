@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, select, update
+from sqlalchemy import ColumnElement, Select, and_, exists, func, insert, select, update
 from sqlalchemy.orm import Session, aliased
 
 from store.settle import settle
@@ -19,13 +19,12 @@ CHUNK = 500
 
 def mirror(session: Session, project: Project, tasks: Mapping[int, Mapping[str, Any]]) -> int:
     """Adds tasks not known yet and refreshes the data of known ones, by Label Studio's id; returns how many are new."""
-    new = 0
+    new: list[dict[str, Any]] = []
     known = by_studio_id(session, project, tasks)
     for studio_id, data in tasks.items():
         task = known.get(studio_id)
         if task is None:
-            session.add(Task(project_id=project.id, studio_id=studio_id, data=dict(data)))
-            new += 1
+            new.append({"project_id": project.id, "studio_id": studio_id, "data": dict(data)})
             continue
         if task.data.get(project.field) != data.get(project.field):
             task.problem = None  # another image: it may be readable
@@ -33,17 +32,21 @@ def mirror(session: Session, project: Project, tasks: Mapping[int, Mapping[str, 
             task.data = dict(data)
         task.gone = False
     session.flush()
-    return new
+    if new:
+        session.execute(insert(Task), new)  # all at once: there may be tens of thousands
+    return len(new)
 
 
 def forget(session: Session, project: Project, studio_ids: Iterable[int]) -> None:
     """Marks tasks as deleted in Label Studio, and their labels with them: it sends no event for those."""
-    for task in by_studio_id(session, project, studio_ids).values():
-        task.gone = True
-        session.execute(update(Label).where(Label.task_id == task.id).values(deleted=True))
+    for some in _chunks(list(studio_ids)):
+        ids = [task.id for task in by_studio_id(session, project, some).values()]
+        session.execute(update(Task).where(Task.id.in_(ids)).values(gone=True))
+        session.execute(update(Label).where(Label.task_id.in_(ids)).values(deleted=True))
 
 
-def set_aside(session: Session, task_id: int, problem: str) -> None:
+def set_aside(session: Session, task_id: int, problem: str | None) -> None:
+    """Or takes the task back, where there is no problem with it any more."""
     session.execute(update(Task).where(Task.id == task_id).values(problem=problem))
 
 
@@ -66,6 +69,17 @@ def data_of(session: Session, ids: Sequence[int]) -> list[dict[str, Any]]:
     for some in _chunks(list(ids)):
         found |= {row.id: row.data for row in session.execute(select(Task.id, Task.data).where(Task.id.in_(some)))}
     return [found[i] for i in ids]
+
+
+def studio_ids_by(session: Session, project: Project, field: str) -> dict[str, int]:
+    """Label Studio's id of every task ever mirrored, by what this field of it holds."""
+    rows = session.execute(select(Task.data, Task.studio_id).where(Task.project_id == project.id))
+    return {str(data.get(field)): studio_id for data, studio_id in rows}
+
+
+def set_aside_ids(session: Session, project: Project) -> list[int]:
+    rows = select(Task.id).where(Task.project_id == project.id, ~Task.gone, Task.problem.is_not(None))
+    return list(session.scalars(rows.order_by(Task.studio_id)))
 
 
 def known_ids(session: Session, project: Project) -> set[int]:

@@ -14,6 +14,9 @@ from sqlalchemy.orm import Session, aliased
 
 from store.tables import Draw, Label, Mode, Model, Project, Round, RoundState, Subset, Task, now
 
+SEED = "seed"
+"""The rule of a round drawn uniformly, for want of a model."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -117,7 +120,7 @@ def close_if_complete(session: Session, project: Project) -> Round | None:
     last = latest(session, project)
     if last is None or last.state != RoundState.OPEN:
         return None
-    if last.model_version is None and current_model(session, project) is not None:
+    if last.rule == SEED and current_model(session, project) is not None:
         _close(last)
         last.state = RoundState.TRAINED
         last.f_trained_at = last.trained_at = now()

@@ -31,6 +31,15 @@ def by_name(session: Session, project: Project, name: str) -> Subset | None:
     return session.scalar(_of(project).where(Subset.name == name))
 
 
+def named(session: Session, project: Project, name: str) -> Subset:
+    """Raises BadSubset where there is none of that name."""
+    subset = by_name(session, project, name)
+    if subset is None:
+        there = ", ".join(found.name for found in all_of(session, project)) or "none"
+        raise BadSubset(f"--subset is {name!r}, but the subsets of this project are: {there}")
+    return subset
+
+
 def all_of(session: Session, project: Project) -> Sequence[Subset]:
     return session.scalars(_of(project).order_by(Subset.id)).all()
 
@@ -78,6 +87,11 @@ def ask(
     elif size < subset.size:
         raise BadSubset(f"the subset {name!r} has {subset.size} tasks already; give another --name for {size}")
     else:
+        given = {"seed_size": seed_size, "k": k, "cap": cap, "floor": floor}
+        for chance, value in given.items():
+            if value is not None and value != getattr(subset, chance):
+                was = f"--{chance.removesuffix('_size')} {getattr(subset, chance):g}"
+                raise BadSubset(f"the subset {name!r} was begun with {was}; give that, or another --name")
         subset.size = size
     session.flush()
     return subset
@@ -189,7 +203,7 @@ def _check(session: Session, project: Project, name: str, rule: str, size: int, 
     if not _NAME.fullmatch(name) or name in _TAKEN:
         raise BadSubset(f"--name is {name!r}; give small letters, digits and dashes, at most 32, and not {_TAKEN[0]!r}")
     nested = [s.name for s in all_of(session, project) if s.name != name and (s.name in name or name in s.name)]
-    if nested:
+    if nested and project.root is None:
         raise BadSubset(f"--name {name!r} cannot be told from {nested[0]!r} in the Data Manager; give another one")
     if rule not in RULES:
         raise BadSubset(f"--rule is {rule!r}; give {' or '.join(RULES)}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, String, TypeDecorator, UniqueConstraint, func
@@ -60,6 +62,10 @@ class Mode(StrEnum):
     """Tasks that came with a label only, by the rule of that name."""
 
 
+FOLDER = "folder:"
+"""How the address of a data set outside of Label Studio begins; the folder of its images follows."""
+
+
 class Project(Base):
     __tablename__ = "project"
     __table_args__ = (UniqueConstraint("studio_url", "studio_id"),)
@@ -97,6 +103,11 @@ class Project(Base):
     created_at: Mapped[datetime] = mapped_column(default=now)
     webhook_seen_at: Mapped[datetime | None]
     reconciled_at: Mapped[datetime | None]
+
+    @property
+    def root(self) -> Path | None:
+        """Where the images of a data set outside of Label Studio lie; None for a project of Label Studio."""
+        return Path(self.studio_url.removeprefix(FOLDER)) if self.studio_url.startswith(FOLDER) else None
 
 
 class Task(Base):
@@ -142,6 +153,11 @@ class Subset(Base):
     def twins(self) -> bool:
         """Whether its rule needs a second model, g, beside f."""
         return self.rule == "dis"
+
+    @property
+    def stream(self) -> int:
+        """Which random numbers are its own: those of its name, so that one seed gives one subset in every store."""
+        return zlib.crc32(self.name.encode())
 
 
 class Round(Base):

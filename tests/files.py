@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import threading
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -55,3 +57,12 @@ def picture(side: int = 28, *, shade: int = 127, noise: int = 0) -> bytes:
     out = io.BytesIO()
     Image.fromarray(np.clip(shade + grain, 0, 255).astype(np.uint8)).save(out, "PNG")
     return out.getvalue()
+
+
+def class_folders(root: Path, count: int, names: Sequence[str] = ("dark", "grey", "light")) -> None:
+    """So many pictures below the root, in a folder for each class; the classes take turns."""
+    for n in range(count):
+        folder = root / names[n % len(names)]
+        folder.mkdir(parents=True, exist_ok=True)
+        shade = 80 + 100 * (n % len(names)) // max(1, len(names) - 1)
+        (folder / f"{n:04}.png").write_bytes(picture(28, shade=shade, noise=n))

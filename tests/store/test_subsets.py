@@ -244,6 +244,8 @@ def test_an_open_seed_round_ends_when_labels_that_were_there_have_made_a_model(s
     for n in (1, 2, 3):
         came(store, project, n)
     add_round(store, project, 0, [4, 5], wanted=2)
+    with store.write() as session:
+        rounds.by_number(session, project, 0).rule = "seed"
     put_label(store, project, 4, a_label(4))
     subset = begun(store, project, size=2, rule="loss")
     select_some(store, project, subset, 0, [1])

@@ -1,0 +1,1 @@
+"""How good a model is that was trained on a weighted subset of labels that are all there already."""
