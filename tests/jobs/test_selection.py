@@ -130,6 +130,7 @@ def test_a_subset_is_selected_in_rounds_of_two_models_without_any_annotator(
         assert current.version == "iwes-dis-2", "the last f is the project's model"
 
 
+@pytest.mark.slow
 def test_f_and_g_differ_by_their_seed_alone(place: Workplace, store: Store, mixed: Project) -> None:
     ask(store, mixed, size=8)
     run_until_shown(place, mixed)
@@ -140,6 +141,7 @@ def test_f_and_g_differ_by_their_seed_alone(place: Workplace, store: Store, mixe
     assert rates[0] == rates[1]
 
 
+@pytest.mark.slow
 def test_scores_are_the_disagreement_about_the_label_and_the_draw_is_repeatable(
     place: Workplace, store: Store, mixed: Project
 ) -> None:
@@ -175,6 +177,7 @@ def test_scores_are_the_disagreement_about_the_label_and_the_draw_is_repeatable(
     assert [(draw.task_id, draw.probability) for draw in second] == first
 
 
+@pytest.mark.slow
 def test_by_loss_one_model_is_enough(place: Workplace, store: Store, mixed: Project) -> None:
     ask(store, mixed, size=12, rule="loss")
     done = run_until_shown(place, mixed)
@@ -204,6 +207,7 @@ def test_where_a_rate_is_chosen_g_takes_the_one_that_f_chose(place: Workplace, s
     assert [w.id[-1] for w in works_due(place, mixed) if w.function == "jobs.train.train"] == ["f"]
 
 
+@pytest.mark.slow
 def test_tasks_deleted_during_the_selection_are_replaced(place: Workplace, store: Store, mixed: Project) -> None:
     subset = ask(store, mixed, size=12)
     select_round(place, mixed.id, subset.id, 0)
@@ -218,6 +222,7 @@ def test_tasks_deleted_during_the_selection_are_replaced(place: Workplace, store
     assert not members & set(gone)
 
 
+@pytest.mark.slow
 def test_an_image_that_cannot_be_read_is_set_aside_and_replaced(
     place: Workplace, store: Store, mixed: Project, files: Files
 ) -> None:
@@ -232,6 +237,7 @@ def test_an_image_that_cannot_be_read_is_set_aside_and_replaced(
     assert set_aside
 
 
+@pytest.mark.slow
 def test_a_pool_smaller_than_asked_for_is_taken_whole_and_ends(place: Workplace, store: Store, mixed: Project) -> None:
     subset = ask(store, mixed, size=30, seed_size=20, k=20)
     with store.write() as session:
@@ -244,6 +250,7 @@ def test_a_pool_smaller_than_asked_for_is_taken_whole_and_ends(place: Workplace,
         assert {draw.inclusion for draw in last.draws} == {1.0}
 
 
+@pytest.mark.slow
 def test_a_wrong_label_is_worth_a_second_look(place: Workplace, store: Store, mixed: Project) -> None:
     subset = ask(store, mixed, size=16)
     run_until_shown(place, mixed)
@@ -255,6 +262,7 @@ def test_a_wrong_label_is_worth_a_second_look(place: Workplace, store: Store, mi
         assert 0.0 <= doubts[0].disagreement <= 1 / np.e
 
 
+@pytest.mark.slow
 def test_a_doubt_that_is_no_more_is_withdrawn(place: Workplace, store: Store, mixed: Project) -> None:
     subset = ask(store, mixed, size=12)
     run_until_shown(place, mixed)
@@ -265,6 +273,7 @@ def test_a_doubt_that_is_no_more_is_withdrawn(place: Workplace, store: Store, mi
         assert WRONG in [doubt.task.studio_id for doubt in subsets.doubts(session, subset, withdrawn=True)]
 
 
+@pytest.mark.slow
 def test_a_larger_size_goes_on_where_the_smaller_one_ended(place: Workplace, store: Store, mixed: Project) -> None:
     subset = ask(store, mixed, size=8)
     run_until_shown(place, mixed)
@@ -277,6 +286,7 @@ def test_a_larger_size_goes_on_where_the_smaller_one_ended(place: Workplace, sto
         assert subsets.selected(session, subset) == 12
 
 
+@pytest.mark.slow
 def test_in_a_mixed_project_both_kinds_train_together_and_annotators_are_asked_by_that_model(
     place: Workplace, store: Store, mixed: Project
 ) -> None:
@@ -318,6 +328,7 @@ def test_each_mode_draws_from_its_own_kind_of_tasks(place: Workplace, store: Sto
     assert (status.mode, status.drawn_by) == ("dis", "IWeS-dis for 30 that came with a label")
 
 
+@pytest.mark.slow
 def test_when_the_last_unlabelled_task_is_labelled_the_rule_switches_by_itself(
     place: Workplace, store: Store, mixed: Project
 ) -> None:
