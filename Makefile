@@ -19,7 +19,7 @@ unexport VIRTUAL_ENV
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint setup clean bench-speed bench-coverage bench-models bench-subsets
+.PHONY: help demo test test-fast lint setup clean bench-speed bench-coverage bench-models bench-subsets bench-workers
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
@@ -34,6 +34,7 @@ help:
 	@echo "make bench-coverage  how often the intervals hold what they promise"
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
 	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST, about 45 minutes (FASHION=folder SEEDS=5)"
+	@echo "make bench-workers   a selection by two models with one worker and with two"
 	@echo "make setup       install everything (the other commands do it by themselves)"
 	@echo "make clean       remove what was installed; demos are kept"
 
@@ -69,6 +70,9 @@ bench-subsets: $(OURS)
 	@$(UV) pip install --quiet --python .venv --override overrides.txt -e '.[bench]'
 	@$(RUN) -m benchmarks.subsets $(if $(FASHION),--fashion '$(FASHION)') $(if $(SEEDS),--seeds '$(SEEDS)') \
 	  $(if $(WORKERS),--workers '$(WORKERS)') $(if $(JSON),--json '$(JSON)') $(if $(PAGE),--page-only)
+
+bench-workers: $(OURS)
+	@$(RUN) -m benchmarks.two_workers
 
 # The two environments are installed side by side, and Label Studio's database is migrated while torch installs.
 setup: $(UV)

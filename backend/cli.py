@@ -122,7 +122,7 @@ def connect(url: str, token: str, studio_id: int, backend_url: str | None, **opt
 )
 @click.option("--labels", help="The file with the labels of a folder without sub-folders; or the label column's name.")
 @click.option("--size", type=int, required=True, help="How many tasks the subset is to have.")
-@click.option("--rule", type=click.Choice(subsets.RULES), default="dis", show_default=True, help="How they are chosen.")
+@click.option("--rule", type=click.Choice(subsets.RULES), help="Default: dis, or loss in a project in that mode.")
 @click.option("--name", help="What the subset is called. Default: like its rule.")
 @click.option(
     "--seed", "seed_size", type=click.IntRange(2), help="Tasks drawn at random first. Default: the project's."
@@ -180,6 +180,7 @@ def _select_images(
     network: str | None,
     way: str | None,
     rng_seed: int | None,
+    rule: str | None,
     **options: Any,
 ) -> None:
     from rich.console import Console
@@ -187,7 +188,8 @@ def _select_images(
     from backend.select_images import select_images
     from jobs.select_here import Wish
 
-    wish = Wish(network=network or Wish.network, way=way or Wish.way, rng_seed=rng_seed or Wish.rng_seed, **options)
+    given: dict[str, Any] = {"network": network, "way": way, "rng_seed": rng_seed, "rule": rule}
+    wish = Wish(**{name: value for name, value in given.items() if value is not None}, **options)
     with _opened() as place:
         try:
             select_images(place, images, labels, out, wish, Console())
@@ -196,7 +198,7 @@ def _select_images(
 
 
 def _select_tasks(
-    url: str, studio_id: int, *, size: int, rule: str, name: str | None, detach: bool, **chances: Any
+    url: str, studio_id: int, *, size: int, rule: str | None, name: str | None, detach: bool, **chances: Any
 ) -> None:
     from rich.console import Console
 
@@ -204,6 +206,7 @@ def _select_tasks(
 
     with _opened() as place:
         project = _connected(place, url, studio_id)
+        rule = rule or subsets.rule_of(project)
         subset = selection.ask(place, project.id, size=size, rule=rule, name=name or rule, **chances)
         if detach:
             click.echo(f"subset {subset.name} is being selected by the workers; `iwes status` shows how far it is")
@@ -240,7 +243,7 @@ def set_(url: str, studio_id: int, mode: str) -> None:
     with _opened() as place:
         project = _connected(place, url, studio_id)
         with place.store.write() as session:
-            projects.change_mode(session, project.id, Mode(mode))
+            subsets.begin_if_mixed(session, projects.change_mode(session, project.id, mode))
         advance(place, project.id)
         with place.store.read() as session:
             drawn_by = project_status(session, projects.by_id(session, project.id)).drawn_by

@@ -29,7 +29,8 @@ class IWeS(LabelStudioMLBase):  # type: ignore[misc]
         self.model_version = classifier.version if classifier else UNTRAINED
         self._place, self._project = place, project
         self._classifier = classifier
-        self._twin = twin
+        self._twin = twin if classifier and twin and twin.comparable_with(classifier) else None
+        self.versions = self.model_version, twin.version if twin else None
         self._labels = classes_of(project)
         if classifier is not None:
             self._source = RowSource(place, project, classifier.learner)

@@ -38,25 +38,29 @@ class Predictors:
         threading.Thread(target=_import_torch, name="warm-up", daemon=True).start()
 
     def of(self, project: Project, version: str) -> IWeS:
+        """The predictor of this version, with the g that may have been trained beside it by now."""
+        with self._place.store.read() as session:
+            g = rounds.twin_of(session, project, version)
+        versions = version, g.version if g else None
         kept = self._kept.get(project.id)
-        if kept is not None and kept.model_version == version:
+        if kept is not None and kept.versions == versions:
             return kept
         if not self._loading.acquire(blocking=kept is None) and kept is not None:
             return kept  # somebody else is loading the new version
         try:
             kept = self._kept.get(project.id)
-            if kept is not None and (kept.model_version == version or self._rests(project)):
+            if kept is not None and (kept.versions == versions or self._rests(project)):
                 return kept
-            return self._replace(project, version, kept)
+            return self._replace(project, *versions, kept)
         finally:
             self._loading.release()
 
-    def _replace(self, project: Project, version: str, kept: IWeS | None) -> IWeS:
+    def _replace(self, project: Project, version: str, twin: str | None, kept: IWeS | None) -> IWeS:
         """A version that cannot be loaded leaves the last one answering, and is tried again later."""
         from models.card import BadCheckpoint
 
         try:
-            self._kept[project.id] = self._load(project, version)
+            self._kept[project.id] = self._load(project, version, twin)
         except BadCheckpoint:
             if kept is None:
                 raise
@@ -67,30 +71,28 @@ class Predictors:
     def _rests(self, project: Project) -> bool:
         return time.monotonic() - self._failed_at.get(project.id, -math.inf) < REST_SECONDS
 
-    def _load(self, project: Project, version: str) -> IWeS:
+    def _load(self, project: Project, version: str, twin: str | None) -> IWeS:
         _import_torch()
         from backend.predictor import IWeS
 
         if version == UNTRAINED:
             return IWeS(self._place, project, None)
-        classifier = self._checkpoint(project, version)
-        return IWeS(self._place, project, classifier, self._twin(project, version))
+        return IWeS(self._place, project, self._checkpoint(project, version), self._twin(project, twin))
 
     def _checkpoint(self, project: Project, version: str) -> Classifier:
         from models import checkpoint
 
         return checkpoint.load(folder(self._place.settings, project, version), self._place.workshop)
 
-    def _twin(self, project: Project, version: str) -> Classifier | None:
-        """The g trained beside this model, if there is one and it can be loaded: only reviewers would miss it."""
+    def _twin(self, project: Project, version: str | None) -> Classifier | None:
+        """Where it cannot be loaded only reviewers will miss it, until it is tried again."""
         from models.card import BadCheckpoint
 
-        with self._place.store.read() as session:
-            twin = rounds.twin_of(session, project, version)
         try:
-            return self._checkpoint(project, twin.version) if twin else None
+            return self._checkpoint(project, version) if version else None
         except BadCheckpoint as error:
-            log.warning("project %s: %s has no g beside it: %s", project.id, version, error)
+            log.warning("project %s: %s cannot be loaded: %s", project.id, version, error)
+            self._failed_at[project.id] = time.monotonic()
             return None
 
 

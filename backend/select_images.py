@@ -14,7 +14,7 @@ from backend.selection import bar, summary
 from backend.status_page import progress_words
 from jobs import dataset
 from jobs.select_here import Wish, select_here
-from jobs.status import SubsetStatus, subset_status
+from jobs.status import SubsetGlance, subset_status
 from jobs.workplace import Workplace
 from store import pool, projects, subsets
 from store.tables import Project, Subset
@@ -31,7 +31,7 @@ def select_images(place: Workplace, images: Path, labels: str | None, out: Path,
     with bar(console, wish.name or wish.rule) as show:
         spoken = ""
 
-        def told(status: SubsetStatus, progress: Mapping[str, Any]) -> None:
+        def told(status: SubsetGlance, progress: Mapping[str, Any]) -> None:
             nonlocal spoken
             show(status, progress_words(progress) if progress else "")
             line = f"{status.selected} of {status.target} selected, {status.state}"

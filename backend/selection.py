@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
 from backend.status_page import progress_words
 from jobs.loop import advance
-from jobs.status import SubsetStatus, queue_status, subset_status
+from jobs.status import SubsetGlance, SubsetStatus, queue_status, subset_glance, subset_status
 from jobs.workplace import Workplace
 from store import projects, subsets
 from store.tables import Mode, Project, Subset
@@ -38,10 +39,11 @@ def watch(place: Workplace, project: Project, subset: Subset, console: Console) 
     with bar(console, subset.name) as told:
         while True:
             with place.store.read() as session:
-                found = subset_status(session, projects.by_id(session, project.id), subsets.by_id(session, subset.id))
-            told(found, _job_words(place, project, subset))
-            if not found.state:
-                return found
+                stored, mine = projects.by_id(session, project.id), subsets.by_id(session, subset.id)
+                seen = subset_glance(session, stored, mine)
+                if not seen.state:
+                    return subset_status(session, stored, mine)
+            told(seen, _job_words(place, project, subset))
             time.sleep(LOOK_SECONDS)
 
 
@@ -55,7 +57,7 @@ class _Progress(Progress):
 
 
 @contextmanager
-def bar(console: Console, name: str) -> Iterator[Callable[[SubsetStatus, str], None]]:
+def bar(console: Console, name: str) -> Iterator[Callable[[SubsetGlance, str], None]]:
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(),
@@ -64,10 +66,11 @@ def bar(console: Console, name: str) -> Iterator[Callable[[SubsetStatus, str], N
         TimeRemainingColumn(),
     )
     with _Progress(*columns, console=console, transient=True, speed_estimate_period=SPEED_SECONDS) as shown:
-        task = shown.add_task(f"subset {name}", total=None, doing="")
+        task = shown.add_task(f"subset {escape(name)}", total=None, doing="")
 
-        def told(found: SubsetStatus, words: str) -> None:
-            doing = f"round {len(found.rounds)}, {found.state}{f': {words}' if words else ''}" if found.state else ""
+        def told(found: SubsetGlance, words: str) -> None:
+            which = "" if found.round is None else f"round {found.round}, "
+            doing = f"{which}{found.state}{f': {words}' if words else ''}" if found.state else ""
             shown.update(task, total=found.target, completed=found.selected, doing=doing)
 
         yield told

@@ -207,9 +207,12 @@ def _attach(
     _await_webhook(place, project, asked_at + WEBHOOK_SECONDS)
     tabs.ensure(studio, tabs.WEIGHTS)
     with place.store.read() as session:
-        shown = [subset.name for subset in subsets.all_of(session, project) if subset.published_round is not None]
-    for name in shown:
-        tabs.ensure(studio, tabs.of_subset(name))
+        shown = [subset for subset in subsets.all_of(session, project) if subset.published_round is not None]
+        doubted = any(subsets.doubts(session, subset) for subset in shown)
+    for subset in shown:
+        tabs.ensure(studio, tabs.of_subset(subset.name))
+    if doubted:
+        tabs.ensure(studio, tabs.SECOND_LOOK)
 
 
 def _await_webhook(place: Workplace, project: Project, deadline: float) -> None:
@@ -270,20 +273,22 @@ def _surface_first(place: Workplace, project: Project, say: Say) -> None:
 
 def _begin_subset(session: Session, project: Project, options: Options, came: int, say: Say) -> None:
     """The tasks that came with a label: selected from at once, where it is known how many are wanted."""
+    projects.change_mode(session, project.id, project.mode)
     if not came or project.mode == Mode.ENT:
         return
     size = min(options.subset_size, came)
-    if project.mode != Mode.AUTO or not pool.any_drawable(session, project):
-        if size:
-            rule = project.mode if project.mode in subsets.RULES else "dis"
-            subsets.ask(session, project, name=subsets.AUTO, rule=rule, size=size)
-        else:
-            say(f"{came} tasks came with a label: `iwes select --size …` selects a weighted subset of them")
-        return
     subset = subsets.begin_if_mixed(session, project) or subsets.by_name(session, project, subsets.AUTO)
-    if subset is not None and subset.auto:
-        subset.size = max(subset.size, size)
-        say(f"{came} tasks came with a label: a weighted part of them helps to train, chosen by IWeS-{subset.rule}")
+    if subset is None and size > 1:
+        try:
+            subset = subsets.ask(session, project, name=subsets.AUTO, rule=subsets.rule_of(project), size=size)
+        except subsets.BadSubset as error:
+            raise ConnectError(f"--subset-size: {error}") from error
+    if subset is None:
+        say(f"{came} tasks came with a label: `iwes select --size …` selects a weighted subset of them")
+        return
+    if size > subset.size:
+        subset.size, subset.published_round = size, None
+    say(f"{came} tasks came with a label: a weighted part of them helps to train, chosen by IWeS-{subset.rule}")
 
 
 def _detach(project: Project, studio: StudioProject) -> None:

@@ -114,7 +114,7 @@ def draw_readable(
 
 def _set_aside(place: Workplace, scorer: Scorer) -> None:
     with place.store.write() as session:
-        for task_id, reason in scorer.newly_bad.items():
+        for task_id, reason in sorted(scorer.newly_bad.items()):  # in one order for all who do this at once
             pool.set_aside(session, task_id, reason)
     scorer.newly_bad = {}
 

@@ -21,7 +21,8 @@ from store.tables import Mode, Project, Round, RoundState, Subset
 log = logging.getLogger(__name__)
 
 TRAINING_SECONDS = 24 * 3600
-"""Large networks take hours on a CPU. A worker that died is found by its heartbeat, not by this."""
+"""Large networks take hours on a CPU, and so does looking at every label with one. A worker that died is found by its
+heartbeat, not by this."""
 
 
 def due(session: Session, project: Project) -> list[Work]:
@@ -128,4 +129,5 @@ def _subset_step(name: str, kind: str, project: Project, subset: Subset, *more: 
         function=f"jobs.{kind}.{kind}",
         arguments=(project.id, subset.id, *more),
         queue=queues.STUDIO if kind == "show" else queues.GPU,
+        timeout=TRAINING_SECONDS,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +33,9 @@ class Surfaced:
     studio_id: int
     values: dict[str, float | int | str | None]
 
+    def is_in(self, data: Mapping[str, Any]) -> bool:
+        return all(data.get(key) == value for key, value in self.values.items())
+
 
 def publish(project_id: int, number: int) -> None:
     """The job. Killed between any two calls it can run again: each of them is repeated without effect."""
@@ -60,7 +63,8 @@ def surface(
     """Makes Label Studio serve this round's tasks, in their order, and no others."""
     with place.store.read() as session:
         round_ = rounds.by_number(session, project, number)
-        tasks = [Surfaced(draw.task.studio_id, weights_of(draw)) for draw in round_.draws if not draw.task.gone]
+        here = [draw for draw in round_.draws if not draw.task.gone]
+        tasks = [Surfaced(draw.task.studio_id, weights_of(draw) | {"al_subset": None}) for draw in here]
         name = round_.queue
         previous = rounds.by_number(session, project, number - 1).queue if number else None
     studio = place.studio(project)
@@ -93,7 +97,7 @@ def write_beside(
 
 def _write(studio: StudioProject, task: Surfaced, data: dict[str, Any] | None) -> int | None:
     """None, or the task's id if it is gone. Weights that are there already, from a try that was cut off, are left."""
-    if data is None or all(data.get(key) == value for key, value in task.values.items()):
+    if data is None or task.is_in(data):
         return None
     try:
         stored = studio.replace_data(
@@ -105,6 +109,9 @@ def _write(studio: StudioProject, task: Surfaced, data: dict[str, Any] | None) -
     if lost:
         raise WeightNotKept(f"Label Studio did not keep {', '.join(lost)} of task {task.studio_id}")
     return None
+
+
+WEIGHTS = ("al_round", "al_weight", "al_probability", "al_inclusion")
 
 
 def weights_of(draw: Draw) -> dict[str, float | int | str | None]:

@@ -12,7 +12,6 @@ from jobs import versions
 from jobs.rows import LoadedRows, RowSource
 from jobs.workplace import Workplace
 from models import checkpoint
-from models.classifier import Classifier
 from store import pool
 from store.tables import Project
 
@@ -31,7 +30,7 @@ class Opinions:
         folders = [versions.folder(place.settings, project, version) for version in model_versions]
         self._classifiers = [checkpoint.load(folder, place.workshop) for folder in folders]
         first = self._classifiers[0]
-        self._classifiers = [model for model in self._classifiers if _speaks_of_the_same(model, first)]
+        self._classifiers = [model for model in self._classifiers if model.comparable_with(first)]
         self._source = RowSource(place, project, first.learner)
         self.classes = first.classes
 
@@ -94,8 +93,3 @@ class Scorer:
         if not self._rule.needs_labels:
             return np.empty(0, np.int64)
         return np.array([self._number[self._labels[task_id]] for task_id in task_ids], np.int64)
-
-
-def _speaks_of_the_same(model: Classifier, first: Classifier) -> bool:
-    rows = (model.learner.frozen, model.learner.input_size) == (first.learner.frozen, first.learner.input_size)
-    return rows and model.classes == first.classes

@@ -35,13 +35,15 @@ def select_round(place: Workplace, project_id: int, subset_id: int, number: int)
     predicted: Mapping[int, str] = {}
     task_ids = list(labelled)
     rule = rounds.SEED
-    if f is None:
-        drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed))
-    else:
+    if f is not None:
         from jobs.scoring import Opinions, Scorer  # brings torch, which a seed draw does without
 
         opinions = Opinions(place, project, [f.version, *([g.version] if g and subset.twins else [])])
         task_ids = [task_id for task_id, class_name in labelled.items() if class_name in opinions.classes]
+    if f is None or not task_ids:  # or the classes are others since: what is drawn now makes a model that knows them
+        f, task_ids = None, list(labelled)
+        drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed))
+    else:
         rule = subset.rule if opinions.models == 2 or not subset.twins else "loss"
         if rule != subset.rule:
             log.warning("project %s subset %s: no g to compare with; drawn by loss", project_id, subset.name)

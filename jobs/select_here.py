@@ -18,7 +18,7 @@ from jobs.dataset import Dataset, DatasetError
 from jobs.images import ImageSource
 from jobs.loop import selecting
 from jobs.queues import Work
-from jobs.status import SubsetStatus, subset_status
+from jobs.status import SubsetGlance, subset_glance
 from jobs.workplace import Workplace
 from models.plan import Plan
 from store import labels, pool, projects, rounds, subsets
@@ -27,7 +27,7 @@ from store.tables import FOLDER, Project, Subset
 FIELD = "image"
 TRIED_IMAGES = 20
 
-Told = Callable[[SubsetStatus, Mapping[str, Any]], None]
+Told = Callable[[SubsetGlance, Mapping[str, Any]], None]
 """Hears how far the subset is, and of the step that runs what `jobs.step.note` says of it."""
 
 
@@ -96,6 +96,7 @@ def _remember(place: Workplace, dataset: Dataset, wish: Wish, options: Options) 
         project.title = dataset.title
         project.classes = dataset.classes
         session.flush()
+        project = projects.lock(session, project.id)
         ids = _numbered(pool.studio_ids_by(session, project, FIELD), dataset)
         pool.mirror(session, project, {ids[path]: {FIELD: path} for path in dataset.labels})
         pool.forget(session, project, pool.known_ids(session, project) - set(ids.values()))
@@ -177,6 +178,6 @@ def _do(place: Workplace, work: Work, project: Project, subset: Subset, told: To
         functions[kind](place, *work.arguments)
 
 
-def _status(place: Workplace, project: Project, subset: Subset) -> SubsetStatus:
+def _status(place: Workplace, project: Project, subset: Subset) -> SubsetGlance:
     with place.store.read() as session:
-        return subset_status(session, projects.by_id(session, project.id), subsets.by_id(session, subset.id))
+        return subset_glance(session, projects.by_id(session, project.id), subsets.by_id(session, subset.id))

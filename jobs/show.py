@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
 
 from jobs import queues, step
-from jobs.publish import Surfaced, weights_of, write_beside
+from jobs.publish import WEIGHTS, Surfaced, weights_of, write_beside
 from jobs.workplace import Workplace
 from store import pool, projects, rounds, subsets
-from store.tables import Doubt
+from store.tables import Doubt, Project, Subset
 from studio import tabs
 
 log = logging.getLogger(__name__)
@@ -21,7 +24,7 @@ SLICE = 50
 
 def show(project_id: int, subset_id: int) -> None:
     """The job. Killed between any two calls it can run again: what is there already is not written again. It ends early
-    where another job waits, which annotators may be waiting for, and is enqueued again behind it."""
+    where another job waits, which annotators may be waiting for; with that one's end this one is due again."""
     step.run(show_subset, project_id, subset_id)
 
 
@@ -30,19 +33,17 @@ def show_subset(place: Workplace, project_id: int, subset_id: int) -> None:
         project = projects.by_id(session, project_id)
         subset = subsets.by_id(session, subset_id)
         last = rounds.latest(session, project, subset)
-        names = subsets.published_names(session, project, subset)
         doubts = subsets.doubts(session, subset)
-        beside: dict[int, Beside] = {}
-        for draw in subsets.members(session, subset):
-            beside[draw.task.studio_id] = weights_of(draw) | {"al_subset": ", ".join(names[draw.task_id])}
-        for doubt in [*subsets.doubts(session, subset, withdrawn=True), *doubts]:
-            beside[doubt.task.studio_id] = beside.get(doubt.task.studio_id, {}) | _second_look(doubt)
+        withdrawn = subsets.doubts(session, subset, withdrawn=True)
+        beside = _beside(session, project, subset, [*withdrawn, *doubts])
     studio = place.studio(project)
-    tasks = [Surfaced(studio_id, values) for studio_id, values in beside.items()]
-    missing: set[int] = set()
+    there = studio.data_of(list(beside))
+    missing = beside.keys() - there.keys()
+    tasks = [Surfaced(studio_id, values) for studio_id, values in beside.items() if studio_id in there]
+    tasks = [task for task in tasks if not task.is_in(there[task.studio_id])]
     for start in range(0, len(tasks), SLICE):
         if start and queues.any_waiting(place.redis, queues.STUDIO):
-            log.info("project %s subset %s: %s of %s tasks shown so far", project_id, subset.name, start, len(tasks))
+            log.info("project %s subset %s: %s of %s tasks written", project_id, subset.name, start, len(tasks))
             return
         missing |= write_beside(studio, tasks[start : start + SLICE])
         step.note("progress", {"written": min(start + SLICE, len(tasks)), "of": len(tasks)})
@@ -51,8 +52,21 @@ def show_subset(place: Workplace, project_id: int, subset_id: int) -> None:
         tabs.ensure(studio, tabs.SECOND_LOOK)
     with place.store.write() as session:
         pool.forget(session, projects.lock(session, project_id), missing)
-        subsets.published(session, subsets.by_id(session, subset_id), last.number if last else None)
-    log.info("project %s subset %s: %s tasks shown", project_id, subset.name, len(tasks) - len(missing))
+        subsets.published(session, subsets.by_id(session, subset_id), last.number if last else None, withdrawn)
+    log.info("project %s subset %s: %s tasks shown", project_id, subset.name, len(beside) - len(missing))
+
+
+def _beside(session: Session, project: Project, subset: Subset, doubts: Sequence[Doubt]) -> dict[int, Beside]:
+    """What is to stand beside each task's image, by Label Studio's id; None for what must not stand there any more."""
+    names = subsets.published_names(session, project, subset)
+    beside: dict[int, Beside] = {}
+    for task in subsets.dropped(session, subset):
+        beside[task.studio_id] = dict.fromkeys((*WEIGHTS, "al_subset"))
+    for draw in subsets.members(session, subset):
+        beside[draw.task.studio_id] = weights_of(draw) | {"al_subset": ", ".join(names[draw.task_id])}
+    for doubt in doubts:
+        beside[doubt.task.studio_id] = beside.get(doubt.task.studio_id, {}) | _second_look(doubt)
+    return beside
 
 
 def _second_look(doubt: Doubt) -> Beside:

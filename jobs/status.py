@@ -55,15 +55,22 @@ class RoundStatus:
 
 
 @dataclass(frozen=True)
-class SubsetStatus:
+class SubsetGlance:
+    """As much as may be asked for every half a second."""
+
     name: str
     rule: str
-    auto: bool
     selected: int
     target: int
     """How many it is to have now."""
     state: str
     """What is due for it, in words; empty once it is complete and shown in Label Studio."""
+    round: int | None
+    """The number of its last round."""
+
+
+@dataclass(frozen=True)
+class SubsetStatus(SubsetGlance):
     rounds: list[RoundStatus]
     share_capped: float
     effective_size: float
@@ -137,17 +144,24 @@ def project_status(session: Session, project: Project) -> ProjectStatus:
     )
 
 
-def subset_status(session: Session, project: Project, subset: Subset) -> SubsetStatus:
-    drawn = [draw for draw in subsets.members(session, subset) if draw.round.model_version is not None]
-    weights = np.array([draw.weight for draw in subsets.members(session, subset)])
-    chances = np.array([draw.probability for draw in drawn])
-    return SubsetStatus(
+def subset_glance(session: Session, project: Project, subset: Subset) -> SubsetGlance:
+    last = rounds.latest(session, project, subset)
+    return SubsetGlance(
         name=subset.name,
         rule=subset.rule,
-        auto=subset.auto,
         selected=subsets.selected(session, subset),
         target=subsets.target(session, project, subset),
         state=_subset_state(session, project, subset),
+        round=last.number if last else None,
+    )
+
+
+def subset_status(session: Session, project: Project, subset: Subset) -> SubsetStatus:
+    members = subsets.members(session, subset)
+    weights = np.array([draw.weight for draw in members])
+    chances = np.array([draw.probability for draw in members if draw.round.model_version is not None])
+    return SubsetStatus(
+        **vars(subset_glance(session, project, subset)),
         rounds=_rounds(session, project, subset),
         share_capped=iwes.share_capped(chances, cap=subset.cap),
         effective_size=iwes.effective_size(weights),

@@ -25,7 +25,7 @@ from models.plan import Plan
 from models.workshop import way_of
 from store import examples, pool, projects, rounds, subsets
 from store.examples import Example
-from store.tables import Model, Project, RoundState, Subset
+from store.tables import Model, Project, Round, RoundState, Subset
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def train_round(place: Workplace, project_id: int, number: int, subset_id: int =
         if round_.state != RoundState.CLOSED or (round_.g_trained_at if twin else round_.f_trained_at):
             return
         known = set(project.classes)
-        labelled = [e for e in _examples(session, project, number, subset) if e.class_name in known]
+        labelled = [e for e in _examples(session, project, round_, subset) if e.class_name in known]
     began = time.monotonic()
     plan = place.workshop.decided(project.network, Plan.from_dict(project.training))
     run = _Which(number, subset, bool(twin))
@@ -73,11 +73,15 @@ def train_round(place: Workplace, project_id: int, number: int, subset_id: int =
         rounds.trained(session, project, round_, model, twin=run.twin, problem=problem)
 
 
-def _examples(session: Session, project: Project, number: int, subset: Subset | None) -> list[Example]:
-    """Of both kinds, always: what annotators have labelled and what is selected of tasks that came with a label."""
-    if subset is not None:
-        return examples.of_project(session, project, subset=subset)
-    return examples.of_project(session, project, up_to_round=number, subset=subsets.current(session, project))
+def _examples(session: Session, project: Project, round_: Round, subset: Subset | None) -> list[Example]:
+    """Of both kinds, always: what annotators have labelled and what is selected of tasks that came with a label. With a
+    subset's round, annotators' labels are those of the rounds they had ended when it was drawn: the same for f and g,
+    whenever they are trained."""
+    if subset is None:
+        current = subsets.current(session, project)
+        return examples.of_project(session, project, up_to_round=round_.number, subset=current)
+    ended = rounds.last_closed(session, project, round_.drawn_at)
+    return examples.of_project(session, project, up_to_round=ended, subset=subset)
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,6 @@ class _Past:
 
     version: str | None = None
     """The last model of the same kind."""
-    in_use: frozenset[str] = frozenset()
     learning_rate: float | None = None
     """As chosen on the seed set."""
     backbone: str | None = None
@@ -127,7 +130,6 @@ class _Past:
         first: dict[str, Any] = like[0] if like else {}
         return cls(
             version=models[-1].version if models else None,
-            in_use=frozenset(rounds.versions_in_use(session, project)),
             learning_rate=like_beside[0].get("learning_rate") if like_beside else None,
             backbone=like_beside[-1].get("backbone") if like_beside else None,
             seed_correct=int(first.get("seed_correct", 0)),
@@ -255,9 +257,11 @@ class _Training:
         return last.fitted if same else None
 
     def _prune(self, version: str) -> None:
-        """The new model, those in use until now, and the first stay; of the others as many as there is room for."""
+        """The new model and its twin, those in use, and the first stay; of the others as many as there is room for."""
         settings = self.place.settings
-        keep = {version, *self.past.in_use}
+        twin = versions.version(self.which.number, self.which.subset, twin=not self.which.twin)
+        with self.place.store.read() as session:
+            keep = {version, twin, *rounds.versions_in_use(session, self.project)}
         folder = versions.folder(settings, self.project, version).parent
         for gone in checkpoint.prune(folder, most_bytes=int(settings.models_gigabytes * 2**30), keep=keep):
             log.info("project %s: the weights of %s made room", self.project.id, gone)

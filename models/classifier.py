@@ -30,6 +30,12 @@ class Classifier:
         self.version = version
         self.temperature = temperature
 
+    def comparable_with(self, other: Classifier) -> bool:
+        """Whether the two speak of the same classes, having read the same rows."""
+        mine, theirs = self.learner, other.learner
+        same_rows = (mine.frozen, mine.input_size) == (theirs.frozen, theirs.input_size)
+        return same_rows and self.classes == other.classes
+
     def probabilities(self, rows: Rows) -> NDArray[np.float64]:
         """P(class | row) of shape (n, classes), rows summing to 1; rows are those its learner reads."""
         logits = self.fitted.logits(rows)

@@ -10,6 +10,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session, joinedload
 
 from store import rounds
+from store.pool import chunks
 from store.settle import settle
 from store.tables import Draw, Label, Project, Round, Subset, Task
 
@@ -58,18 +59,19 @@ def of_project(
 def classes_of(session: Session, project: Project, studio_ids: Iterable[int]) -> dict[int, str]:
     """The settled class of those of these tasks that have one, by Label Studio's id, whoever gave it."""
     found: dict[int, list[Label]] = {}
-    rows = session.execute(
-        select(Task.studio_id, Label)
-        .join(Task)
-        .where(
-            Label.project_id == project.id,
-            Task.studio_id.in_(list(studio_ids)),
-            ~Label.deleted,
-            Label.class_name.is_not(None),
+    for some in chunks(list(studio_ids)):
+        rows = session.execute(
+            select(Task.studio_id, Label)
+            .join(Task)
+            .where(
+                Label.project_id == project.id,
+                Task.studio_id.in_(some),
+                ~Label.deleted,
+                Label.class_name.is_not(None),
+            )
         )
-    )
-    for studio_id, label in rows:
-        found.setdefault(studio_id, []).append(label)
+        for studio_id, label in rows:
+            found.setdefault(studio_id, []).append(label)
     return {studio_id: settle(labels) for studio_id, labels in found.items()}
 
 

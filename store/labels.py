@@ -10,6 +10,7 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from store import rounds
+from store.pool import chunks
 from store.tables import Draw, Label, Project, Round, Task, now
 
 
@@ -99,15 +100,16 @@ def record_given(session: Session, project: Project, classes: Mapping[int, str])
 
 def delete(session: Session, project: Project, annotation_ids: Iterable[int]) -> int:
     """Takes labels back; their tasks can be asked for again. Returns how many were there."""
-    gone = session.scalars(
-        select(Label).where(
-            Label.project_id == project.id, Label.annotation_id.in_(list(annotation_ids)), ~Label.deleted
-        )
-    ).all()
-    for label in gone:
-        label.deleted = True
+    count = 0
+    for some in chunks(list(annotation_ids)):
+        gone = session.scalars(
+            select(Label).where(Label.project_id == project.id, Label.annotation_id.in_(some), ~Label.deleted)
+        ).all()
+        for label in gone:
+            label.deleted = True
+        count += len(gone)
     session.flush()
-    return len(gone)
+    return count
 
 
 def live_annotations(session: Session, project: Project) -> dict[int, datetime]:

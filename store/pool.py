@@ -39,7 +39,7 @@ def mirror(session: Session, project: Project, tasks: Mapping[int, Mapping[str, 
 
 def forget(session: Session, project: Project, studio_ids: Iterable[int]) -> None:
     """Marks tasks as deleted in Label Studio, and their labels with them: it sends no event for those."""
-    for some in _chunks(list(studio_ids)):
+    for some in chunks(list(studio_ids)):
         ids = [task.id for task in by_studio_id(session, project, some).values()]
         session.execute(update(Task).where(Task.id.in_(ids)).values(gone=True))
         session.execute(update(Label).where(Label.task_id.in_(ids)).values(deleted=True))
@@ -57,7 +57,7 @@ def give_another_chance(session: Session, project: Project) -> None:
 
 def by_studio_id(session: Session, project: Project, studio_ids: Iterable[int]) -> dict[int, Task]:
     found: dict[int, Task] = {}
-    for ids in _chunks(list(studio_ids)):
+    for ids in chunks(list(studio_ids)):
         rows = session.scalars(select(Task).where(Task.project_id == project.id, Task.studio_id.in_(ids)))
         found |= {task.studio_id: task for task in rows}
     return found
@@ -66,7 +66,7 @@ def by_studio_id(session: Session, project: Project, studio_ids: Iterable[int]) 
 def data_of(session: Session, ids: Sequence[int]) -> list[dict[str, Any]]:
     """What Label Studio holds of the tasks with these ids, in their order; lighter than the tasks themselves."""
     found: dict[int, dict[str, Any]] = {}
-    for some in _chunks(list(ids)):
+    for some in chunks(list(ids)):
         found |= {row.id: row.data for row in session.execute(select(Task.id, Task.data).where(Task.id.in_(some)))}
     return [found[i] for i in ids]
 
@@ -185,6 +185,6 @@ def _free(project: Project) -> Select[int]:
     return select(Task.id).where(Task.project_id == project.id, ~Task.gone, Task.problem.is_(None), ~touched)
 
 
-def _chunks(ids: list[int]) -> Iterable[list[int]]:
+def chunks(ids: list[int]) -> Iterable[list[int]]:
     for start in range(0, len(ids), CHUNK):
         yield ids[start : start + CHUNK]

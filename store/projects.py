@@ -31,12 +31,13 @@ def lock(session: Session, project_id: int) -> Project:
     return project
 
 
-def change_mode(session: Session, project_id: int, mode: Mode) -> None:
+def change_mode(session: Session, project_id: int, mode: str) -> Project:
     """From its next step on the project goes on in this mode; so does a subset that was begun by itself."""
     project = lock(session, project_id)
-    project.mode = mode
-    rule = mode if mode in (Mode.DIS, Mode.LOSS) else Mode.DIS
-    session.execute(update(Subset).where(Subset.project_id == project.id, Subset.auto).values(rule=rule.value))
+    project.mode = Mode(mode)
+    rule = "loss" if mode == Mode.LOSS else "dis"
+    session.execute(update(Subset).where(Subset.project_id == project.id, Subset.auto).values(rule=rule))
+    return project
 
 
 def by_address(session: Session, studio_url: str, studio_id: int) -> Project | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, exists, func, or_, select, true
+from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
 from store.tables import Draw, Label, Mode, Model, Project, Round, RoundState, Subset, Task, now
@@ -65,6 +66,15 @@ def collected(session: Session, round_: Round) -> int:
         .where(Draw.round_id == round_.id, Label.class_name.is_not(None), ~Label.deleted)
     )
     return session.scalar(count) or 0
+
+
+def last_closed(session: Session, project: Project, moment: datetime) -> int:
+    """The number of the last of the annotators' rounds that was closed by then; −1 before the first."""
+    closed = select(func.max(Round.number)).where(
+        Round.project_id == project.id, Round.subset_id.is_(None), Round.closed_at <= moment
+    )
+    found = session.scalar(closed)
+    return -1 if found is None else found
 
 
 def progress(session: Session, round_: Round) -> Progress:
@@ -185,8 +195,11 @@ def trained(
 
 
 def current_model(session: Session, project: Project) -> Model | None:
-    """The f trained last, on whichever labels: each is trained on all there were."""
-    return session.scalar(_models(project).where(~Model.twin).order_by(Model.id.desc()).limit(1))
+    """The f trained last, on what annotators have labelled and on the newest subset. One of an older subset counts only
+    where there is no other: it does not know the tasks of the newest."""
+    newest = select(func.max(Subset.id)).where(Subset.project_id == project.id).scalar_subquery()
+    older = case((or_(Model.subset_id.is_(None), Model.subset_id == newest), 0), else_=1)
+    return session.scalar(_models(project).where(~Model.twin).order_by(older, Model.id.desc()).limit(1))
 
 
 def current_pair(session: Session, project: Project, subset: Subset) -> tuple[Model | None, Model | None]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
-from sqlalchemy import Select, delete, exists, func, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, and_, delete, exists, func, or_, select, update
+from sqlalchemy.orm import Session, contains_eager
 
 from store import pool, rounds
-from store.tables import Doubt, Draw, Label, Mode, Project, Round, RoundState, Subset, Task
+from store.tables import Doubt, Draw, Label, Mode, Project, Round, Subset, Task
 
+WORTH_A_ROUND = 0.05
+"""The part of a complete subset that must be missing before tasks are drawn in its place."""
 AUTO = "auto"
 """Name of the one that begins by itself in a project with both kinds of tasks."""
 RULES = ("dis", "loss")
@@ -85,16 +88,22 @@ def ask(
     elif subset.rule != rule:
         raise BadSubset(f"the subset {name!r} is being selected by {subset.rule}; give another --name for {rule}")
     elif size < subset.size:
-        raise BadSubset(f"the subset {name!r} has {subset.size} tasks already; give another --name for {size}")
+        raise BadSubset(f"the subset {name!r} was asked for with {subset.size} tasks; give another --name for {size}")
     else:
         given = {"seed_size": seed_size, "k": k, "cap": cap, "floor": floor}
         for chance, value in given.items():
             if value is not None and value != getattr(subset, chance):
                 was = f"--{chance.removesuffix('_size')} {getattr(subset, chance):g}"
                 raise BadSubset(f"the subset {name!r} was begun with {was}; give that, or another --name")
-        subset.size = size
+        if size > subset.size:
+            subset.size, subset.published_round = size, None
     session.flush()
     return subset
+
+
+def rule_of(project: Project) -> str:
+    """The rule by which its mode selects from tasks that came with a label."""
+    return str(project.mode) if project.mode in RULES else "dis"
 
 
 def begin_if_mixed(session: Session, project: Project) -> Subset | None:
@@ -112,39 +121,34 @@ def target(session: Session, project: Project, subset: Subset) -> int:
     theirs. Once no task is left to ask them for, it goes on by itself to the size asked for."""
     if not subset.auto:
         return subset.size
-    asking = project.mode == Mode.AUTO and pool.any_drawable(session, project)
+    newest = current(session, project)
+    if newest is not None and newest.id != subset.id:
+        return selected(session, subset)  # another is trained on now, so this one stays as it is
     drawn = sum(round_.rule == "ent" for round_ in rounds.all_of(session, project))
     pace = subset.seed_size + subset.k * drawn
-    if subset.size:
-        return min(pace, subset.size) if asking else subset.size
-    return pace
+    if not subset.size or pace >= subset.size:
+        return min(pace, subset.size or pace)
+    asking = project.mode == Mode.AUTO and pool.any_drawable(session, project)
+    return pace if asking else subset.size
 
 
 def selected(session: Session, subset: Subset) -> int:
     """Its tasks that are still there, with their labels."""
-    labelled = exists().where(Label.task_id == Draw.task_id, ~Label.deleted, Label.class_name.is_not(None))
-    count = (
-        select(func.count(Draw.task_id.distinct()))
-        .join(Round)
-        .join(Task)
-        .where(Round.subset_id == subset.id, ~Task.gone, Task.problem.is_(None), labelled)
-    )
+    count = select(func.count(Draw.task_id.distinct())).join(Round).join(Task).where(_is_member(subset))
     return session.scalar(count) or 0
 
 
 def wanted(session: Session, project: Project, subset: Subset) -> int:
-    """How many its next round is to draw, if there are as many; 0 once it has all asked for, or all there is."""
-    missing = target(session, project, subset) - selected(session, subset)
-    if missing <= 0 or not pool.any_selectable(session, project, subset):
-        return 0
-    return min(missing, subset.k if rounds.latest(session, project, subset) else subset.seed_size)
-
-
-def is_published(session: Session, project: Project, subset: Subset) -> bool:
-    """Whether all that was asked for is selected, trained on, and shown in Label Studio."""
+    """How many its next round is to draw, if there are as many; 0 once it has all asked for, or all there is. Of one
+    that was complete, tasks that are gone since are replaced together: each round costs two trainings."""
+    asked = target(session, project, subset)
+    missing = asked - selected(session, subset)
     last = rounds.latest(session, project, subset)
-    done = last is not None and last.state == RoundState.TRAINED and subset.published_round == last.number
-    return done and not wanted(session, project, subset)
+    was_complete = last is not None and subset.published_round == last.number
+    enough = min(subset.k, math.ceil(WORTH_A_ROUND * asked)) if was_complete else 1
+    if missing < enough or not pool.any_selectable(session, project, subset):
+        return 0
+    return min(missing, subset.k if last else subset.seed_size)
 
 
 def replace_doubts(session: Session, subset: Subset, found: Sequence[Doubt]) -> None:
@@ -163,20 +167,26 @@ def doubts(session: Session, subset: Subset, *, withdrawn: bool = False) -> Sequ
     return session.scalars(mine.order_by(Doubt.improbability.desc(), Doubt.id)).all()
 
 
-def published(session: Session, subset: Subset, number: int | None) -> None:
-    """Label Studio shows the subset as it was after this round of its, and no longer what was withdrawn."""
+def published(session: Session, subset: Subset, number: int | None, withdrawn: Sequence[Doubt] = ()) -> None:
+    """Label Studio shows the subset as it was after this round of its, and no longer these doubts."""
     subset.published_round = number
-    session.execute(delete(Doubt).where(Doubt.subset_id == subset.id, Doubt.withdrawn))
+    session.execute(delete(Doubt).where(Doubt.id.in_([doubt.id for doubt in withdrawn])))
 
 
 def members(session: Session, subset: Subset) -> Sequence[Draw]:
     """The draws of its tasks that are still there, in the order of selection."""
+    drawn = select(Draw).join(Round).join(Task).options(contains_eager(Draw.round), contains_eager(Draw.task))
+    return session.scalars(drawn.where(_is_member(subset)).order_by(Round.number, Draw.rank)).all()
+
+
+def dropped(session: Session, subset: Subset) -> Sequence[Task]:
+    """Tasks that were drawn and are members no more, as their labels were taken back or their images cannot be read;
+    without those that annotators were asked for since."""
+    asked = exists().where(Draw.task_id == Task.id, Draw.round_id == Round.id, Round.subset_id.is_(None))
+    drawn = select(Draw.task_id).join(Round).where(Round.subset_id == subset.id)
+    members_ = select(Draw.task_id).join(Round).join(Task).where(_is_member(subset))
     return session.scalars(
-        select(Draw)
-        .join(Round)
-        .join(Task)
-        .where(Round.subset_id == subset.id, ~Task.gone)
-        .order_by(Round.number, Draw.rank)
+        select(Task).where(Task.id.in_(drawn), Task.id.not_in(members_), ~Task.gone, ~asked).order_by(Task.id)
     ).all()
 
 
@@ -195,6 +205,11 @@ def published_names(session: Session, project: Project, beside: Subset) -> dict[
     return names
 
 
+def _is_member(subset: Subset) -> ColumnElement[bool]:
+    labelled = exists().where(Label.task_id == Draw.task_id, ~Label.deleted, Label.class_name.is_not(None))
+    return and_(Round.subset_id == subset.id, ~Task.gone, Task.problem.is_(None), labelled)
+
+
 def _of(project: Project) -> Select[Subset]:
     return select(Subset).where(Subset.project_id == project.id)
 
@@ -207,7 +222,8 @@ def _check(session: Session, project: Project, name: str, rule: str, size: int, 
         raise BadSubset(f"--name {name!r} cannot be told from {nested[0]!r} in the Data Manager; give another one")
     if rule not in RULES:
         raise BadSubset(f"--rule is {rule!r}; give {' or '.join(RULES)}")
-    if auto:
+    known = by_name(session, project, name)
+    if auto or (known is not None and size <= known.size):
         return
     there = pool.came_labelled(session, project)
     if not there:

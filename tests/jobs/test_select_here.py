@@ -17,6 +17,7 @@ from backend.export import export
 from jobs import dataset, select_here
 from jobs.connect import ConnectError, Options
 from jobs.dataset import DatasetError
+from jobs.loop import selecting
 from jobs.select import select_round
 from jobs.select_here import Wish
 from jobs.settings import Settings
@@ -77,7 +78,7 @@ def test_a_subset_is_selected_without_redis_and_label_studio_and_tells_how_far_i
         "",
     ]
     with place.store.read() as session:
-        assert subsets.is_published(session, project, subsets.by_id(session, subset.id))
+        assert selecting(session, project, subsets.by_id(session, subset.id)) == []
     with pytest.raises(BadSubset, match=r"was begun with --k 8; give that, or another --name"):
         select_here.select_here(place, dataset.read(photos), replace(SMALL, k=4), unheard)
 

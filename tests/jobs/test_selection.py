@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from models import card as cards
 from models import checkpoint
 from store import pool, projects, rounds, subsets
 from store.database import Store
-from store.tables import Mode, Project, RoundState, Subset, Task
+from store.tables import Label, Mode, Project, RoundState, Subset, Task
 from tests.conftest import a_label, make_project, put_label
 from tests.files import Files, picture
 
@@ -348,3 +349,66 @@ def test_when_the_last_unlabelled_task_is_labelled_the_rule_switches_by_itself(
         assert subsets.selected(session, begun) == 12, "nobody is left to keep pace with"
         drawn_by = project_status(session, projects.by_id(session, mixed.id)).drawn_by
     assert drawn_by == "IWeS-dis for 30 that came with a label"
+
+
+def test_f_and_g_train_on_the_same_labels_although_annotators_go_on_in_between(
+    place: Workplace, store: Store, mixed: Project
+) -> None:
+    subset = ask(store, mixed, size=8)
+    select_round(place, mixed.id, subset.id, 0)
+    train_round(place, mixed.id, 0, subset.id, 0)
+    for n in FREE[:3]:
+        put_label(store, mixed, n, a_label(n, truth(n), minutes=3))
+    train_round(place, mixed.id, 0, subset.id, 1)
+    f, g = (cards.read(versions.folder(place.settings, mixed, v)) for v in ("iwes-dis-0", "iwes-dis-0-g"))
+    assert f.training_set == g.training_set
+
+
+@pytest.mark.slow
+def test_classes_that_are_renamed_during_the_selection_do_not_stop_it(
+    place: Workplace, store: Store, mixed: Project
+) -> None:
+    subset = ask(store, mixed, size=16)
+    select_round(place, mixed.id, subset.id, 0)
+    for twin in (0, 1):
+        train_round(place, mixed.id, 0, subset.id, twin)
+    with store.write() as session:
+        project = projects.lock(session, mixed.id)
+        project.classes = ["night", "day"]
+        for label in session.scalars(select(Label).where(Label.project_id == project.id)):
+            label.class_name = "night" if label.class_name == NAMES[0] else "day"
+    run_until_shown(place, mixed)
+    with store.read() as session:
+        assert [r.rule for r in rounds.all_of(session, mixed, subset)] == ["seed", "seed", "dis"]
+        assert subsets.selected(session, subset) == 16
+
+
+@pytest.mark.slow
+def test_no_training_prunes_what_its_twin_has_just_saved(place: Workplace, store: Store, mixed: Project) -> None:
+    tiny = Workplace(replace(place.settings, models_gigabytes=1e-6), store)
+    subset = ask(store, mixed, size=16)
+    run_until_shown(tiny, mixed)
+    with store.read() as session:
+        assert subsets.selected(session, subset) == 16
+    for version in ("iwes-dis-0", "iwes-dis-2", "iwes-dis-2-g"):
+        checkpoint.load(versions.folder(place.settings, mixed, version), place.workshop)
+
+
+def test_a_prediction_for_a_labelled_task_reports_the_disagreement_once_there_is_a_g(
+    place: Workplace, store: Store, mixed: Project
+) -> None:
+    from backend.predictors import Predictors
+
+    subset = ask(store, mixed, size=8)
+    select_round(place, mixed.id, subset.id, 0)
+    train_round(place, mixed.id, 0, subset.id, 0)
+    predictors = Predictors(place)
+    tasks = [{"id": n, "data": {"image": f"/data/{n}.png"}} for n in (1, 2, FREE[0])]
+    before = predictors.of(mixed, "iwes-dis-0").predict(tasks)
+    assert all(answer["score"] == answer["result"][0]["score"] >= 0.5 for answer in before)
+    train_round(place, mixed.id, 0, subset.id, 1)
+    after = predictors.of(mixed, "iwes-dis-0").predict(tasks)
+    assert [answer["result"] for answer in after] == [answer["result"] for answer in before]
+    assert all(answer["score"] <= 1 / np.e for answer in after[:2]), "p(x, y) where there is a label"
+    assert after[2]["score"] == before[2]["score"], "the probability of the class where there is none"
+    assert predictors.of(mixed, "iwes-dis-0") is predictors.of(mixed, "iwes-dis-0"), "loaded once"

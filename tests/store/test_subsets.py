@@ -8,7 +8,7 @@ from sqlalchemy import select
 from store import examples, labels, pool, projects, rounds, subsets
 from store.database import Store
 from store.subsets import BadSubset
-from store.tables import Draw, Label, Mode, Model, Project, Round, RoundState, Subset
+from store.tables import Doubt, Draw, Label, Mode, Model, Project, Round, RoundState, Subset
 from tests.conftest import a_label, add_round, make_project, put_label
 
 
@@ -128,7 +128,8 @@ def test_tasks_and_labels_deleted_during_the_selection_no_longer_count(store: St
     with store.read() as session:
         assert subsets.selected(session, subset) == 2
         assert subsets.wanted(session, project, subset) == 2
-        assert len(subsets.members(session, subset)) == 3
+        assert [draw.task.studio_id for draw in subsets.members(session, subset)] == [3, 4]
+        assert [task.studio_id for task in subsets.dropped(session, subset)] == [2], "Label Studio still shows it"
     assert weights(store, project, subset).keys() == {3, 4}
 
 
@@ -193,7 +194,7 @@ def test_an_automatic_subset_keeps_pace_with_the_annotators_and_ends_at_the_size
         ({"name": "Ünfit"}, "--name"),
         ({"name": "first-2"}, "cannot be told from 'first'"),
         ({"name": "first", "size": 3, "rule": "loss"}, "being selected by dis"),
-        ({"name": "first", "size": 2}, "has 3 tasks already"),
+        ({"name": "first", "size": 2}, "was asked for with 3 tasks"),
     ],
 )
 def test_a_subset_that_cannot_be_selected_is_refused_by_what_is_wrong(
@@ -274,3 +275,78 @@ def test_changing_the_mode_changes_the_rule_of_a_subset_that_began_by_itself(sto
     with store.read() as session:
         (subset,) = subsets.all_of(session, project)
         assert (subset.rule, projects.by_id(session, project.id).mode) == ("loss", "loss")
+
+
+def test_the_same_wish_again_is_no_mistake_although_a_task_is_gone_since(store: Store) -> None:
+    project = make_project(store, tasks=4)
+    for n in (1, 2, 3):
+        came(store, project, n)
+    begun(store, project, size=3)
+    with store.write() as session:
+        pool.forget(session, project, [1])
+    assert begun(store, project, size=3).size == 3
+
+
+def test_of_a_complete_subset_tasks_that_are_gone_are_replaced_together(store: Store) -> None:
+    """Each round costs two trainings and a look at every label."""
+    project = make_project(store, tasks=60)
+    for n in range(1, 61):
+        came(store, project, n)
+    subset = begun(store, project, size=40, seed_size=40)
+    select_some(store, project, subset, 0, list(range(1, 41)))
+    with store.write() as session:
+        pool.forget(session, project, [1])
+        assert subsets.wanted(session, project, subset) == 1, "it is not complete yet"
+        subsets.published(session, subsets.by_id(session, subset.id), 0)
+    with store.write() as session:
+        stored = subsets.by_id(session, subset.id)
+        assert subsets.wanted(session, project, stored) == 0
+        pool.forget(session, project, [2])
+        assert subsets.wanted(session, project, stored) == 2
+    begun(store, project, size=41, seed_size=40)
+    with store.read() as session:
+        assert subsets.wanted(session, project, subsets.by_id(session, subset.id)) == 3, "more was asked for"
+
+
+def test_the_model_of_an_older_subset_never_comes_before_that_of_the_newest(store: Store) -> None:
+    project = make_project(store, tasks=6)
+    for n in (1, 2, 3):
+        came(store, project, n)
+    with store.write() as session:
+        older = subsets.begin_if_mixed(session, project)
+        assert older is not None
+    newer = begun(store, project, size=2)
+    with store.write() as session:
+        for subset, version in ((newer, "of the newest"), (older, "of the older")):
+            session.add(
+                Model(
+                    project_id=project.id, subset_id=subset.id, round_number=0, version=version, examples=1, metrics={}
+                )
+            )
+            session.flush()
+    with store.read() as session:
+        current = rounds.current_model(session, project)
+        assert current is not None
+        assert current.version == "of the newest"
+        assert subsets.wanted(session, project, older) == 0, "and it takes no more tasks"
+
+
+def test_a_doubt_withdrawn_while_an_older_state_was_shown_is_still_to_be_shown(store: Store) -> None:
+    project = make_project(store, tasks=3)
+    for n in (1, 2, 3):
+        came(store, project, n)
+    subset = begun(store, project, size=2)
+
+    def doubt(task_id: int) -> Doubt:
+        return Doubt(task_id=task_id, class_name="3", suggested="5", improbability=0.9, disagreement=0.1)
+
+    with store.write() as session:
+        tasks = pool.by_studio_id(session, project, [1, 2])
+        subsets.replace_doubts(session, subset, [doubt(tasks[1].id), doubt(tasks[2].id)])
+    with store.read() as session:
+        seen = subsets.doubts(session, subset, withdrawn=True)
+    with store.write() as session:
+        subsets.replace_doubts(session, subset, [doubt(tasks[1].id)])
+        subsets.published(session, subsets.by_id(session, subset.id), 0, seen)
+    with store.read() as session:
+        assert [doubt.task_id for doubt in subsets.doubts(session, subset, withdrawn=True)] == [tasks[2].id]
