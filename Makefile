@@ -33,7 +33,7 @@ help:
 	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text (FULL=1: all picks)"
 	@echo "make bench-coverage  how often the intervals hold what they promise"
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
-	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST, about 45 minutes (FASHION=folder SEEDS=5)"
+	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST; an hour of processor time (FASHION=folder)"
 	@echo "make bench-workers   a selection by two models with one worker and with two"
 	@echo "make setup       install everything (the other commands do it by themselves)"
 	@echo "make clean       remove what was installed; demos are kept"

