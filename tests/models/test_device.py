@@ -48,7 +48,7 @@ def test_an_old_gpu_computes_in_float32() -> None:
 
 def test_the_cpu_computes_in_float32() -> None:
     compute = choose(probe=Machine(0))
-    assert (compute.autocast, compute.channels_last, compute.pinned) == (None, False, False)
+    assert (compute.autocast, compute.channels_last, compute.pinned) == (None, True, False)
     assert compute.why == "On the CPU in float32, because no CUDA GPU is usable here."
 
 
