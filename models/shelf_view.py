@@ -15,6 +15,10 @@ from numpy.typing import DTypeLike, NDArray
 LONG_RUN = 1024
 """Rows in a row on disk that are worth a chunk of their own, since they need not be copied."""
 
+LARGE = 64 * 2**20
+"""Bytes in a view beyond which rows from all over leave the memory as soon as they are copied; of less, the shelf itself
+sees to it that views do not pile up."""
+
 FEW = 16
 """Rows per segment below which finding out which are where takes longer than fetching them."""
 
@@ -108,11 +112,12 @@ class View:
         holds more than about a segment and a chunk. A chunk ends early where that saves copying it."""
         if rows_at_most < 1:
             raise ValueError(f"a chunk needs at least 1 row, not {rows_at_most}")
+        drop = self.dtype.itemsize * int(np.prod(self.shape)) > LARGE
         for begin, end in self._spans(min(rows_at_most, LONG_RUN)):
             for start in range(begin, end, rows_at_most):
                 wanted = self._places[start : min(start + rows_at_most, end)]
                 if not self._adjacent(wanted):
-                    yield self._gather(wanted, drop=True)
+                    yield self._gather(wanted, drop=drop)
                     continue
                 number, first = divmod(int(wanted[0]), self._per_segment)
                 self._segments[number].fetch(first, first + len(wanted))
