@@ -16,8 +16,8 @@ LONG_RUN = 1024
 """Rows in a row on disk that are worth a chunk of their own, since they need not be copied."""
 
 LARGE = 64 * 2**20
-"""Bytes in a view beyond which rows from all over leave the memory as soon as they are copied; of less, the shelf itself
-sees to it that views do not pile up."""
+"""Bytes in a view beyond which rows from all over leave the memory as soon as they are copied; of smaller views the
+shelf itself sees to it that they do not pile up."""
 
 FEW = 16
 """Rows per segment below which finding out which are where takes longer than fetching them."""
