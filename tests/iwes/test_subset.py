@@ -73,7 +73,8 @@ def test_same_seed_gives_the_same_subset_whatever_the_batch_size() -> None:
         for batch in (16, 5000)
     )
     np.testing.assert_array_equal(one.index, other.index)
-    np.testing.assert_array_equal(one.weight, other.weight)
+    # not to the last digit: on some processors a matrix product of other shape, the model's own, rounds otherwise
+    np.testing.assert_allclose(one.weight, other.weight, rtol=1e-6)
 
 
 def test_oracle_is_asked_only_for_selected_tasks() -> None:
