@@ -95,8 +95,8 @@ def ask(
             if value is not None and value != getattr(subset, chance):
                 was = f"--{chance.removesuffix('_size')} {getattr(subset, chance):g}"
                 raise BadSubset(f"the subset {name!r} was begun with {was}; give that, or another --name")
-        if size > subset.size:
-            subset.size, subset.published_round = size, None
+        if size > selected(session, subset):
+            subset.size, subset.published_round = size, None  # whoever asks again gets all there is, see `wanted`
     session.flush()
     return subset
 

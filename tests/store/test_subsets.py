@@ -301,6 +301,11 @@ def test_of_a_complete_subset_tasks_that_are_gone_are_replaced_together(store: S
     with store.write() as session:
         stored = subsets.by_id(session, subset.id)
         assert subsets.wanted(session, project, stored) == 0
+    begun(store, project, size=40, seed_size=40)
+    with store.write() as session:
+        stored = subsets.by_id(session, subset.id)
+        assert subsets.wanted(session, project, stored) == 1, "it was asked for again"
+        subsets.published(session, stored, 0)
         pool.forget(session, project, [2])
         assert subsets.wanted(session, project, stored) == 2
     begun(store, project, size=41, seed_size=40)
