@@ -15,6 +15,7 @@ RUN uv venv /opt/iwes \
 FROM python:3.11-slim
 RUN useradd --uid 10001 --create-home iwes && install -d -o iwes -g iwes -m 0700 /var/lib/iwes
 COPY --from=build /opt/iwes /opt/iwes
+# It listens on every address of the container, so `iwes serve` asks for an IWES_ADMIN_TOKEN and ends without one.
 ENV PATH=/opt/iwes/bin:$PATH IWES_HOME=/var/lib/iwes IWES_HOST=0.0.0.0 PYTHONUNBUFFERED=1
 USER iwes
 WORKDIR /var/lib/iwes

@@ -2,44 +2,50 @@
 
 from __future__ import annotations
 
-import logging
+from flask import Flask
 
-from flask import Flask, Response, jsonify
-from werkzeug.exceptions import HTTPException
-
-from backend.access import AccessDenied
+from backend.access import Callers
+from backend.admin_token import admin_token
+from backend.answers import answer_mistakes
 from backend.contract import contract
+from backend.headers import secure_headers
+from backend.health import Health
+from backend.metrics import Stock, metrics
+from backend.openapi import openapi
+from backend.people import admit_people
 from backend.predictors import Predictors
+from backend.sign_in import sign_in
+from backend.tracing import Tracing
+from jobs.intake import Intake
+from jobs.measures import Tally
 from jobs.settings import Settings
 from jobs.workplace import Workplace
 from store.database import open_store
-from studio.errors import BadMessage
-
-log = logging.getLogger(__name__)
 
 MOST_BYTES = 64 * 2**20
 """Label Studio sends up to 5000 tasks in one message, and all selected tasks in one /predict."""
+BUSY_SECONDS = 5.0
+"""How long a request waits for its turn to write. Label Studio has given up after 1 s, but a label that is stored a
+moment later need not wait for reconcile; any longer, and all threads would wait with nobody left to answer."""
 
 
 def create_app(settings: Settings) -> Flask:
     app = Flask("backend")
     app.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
-    place = Workplace(settings, open_store(settings.database_url))
+    place = Workplace(settings, open_store(settings.database_url, busy_seconds=BUSY_SECONDS))
     app.extensions["workplace"] = place
+    app.extensions["callers"] = Callers(place.store)
     app.extensions["predictors"] = Predictors(place)
+    app.extensions["intake"] = Intake(place)
+    app.extensions["health"] = Health(place)
+    app.extensions["stock"] = Stock(place.store)
+    app.extensions["tally"] = Tally()
+    app.wsgi_app = Tracing(app.wsgi_app, app.extensions["tally"])  # type: ignore[method-assign]
     app.register_blueprint(contract)
-    app.register_error_handler(BadMessage, lambda error: _say(400, str(error)))
-    app.register_error_handler(AccessDenied, lambda error: _say(401, str(error)))
-    app.register_error_handler(HTTPException, lambda error: _say(error.code or 500, error.description or error.name))
-    app.register_error_handler(Exception, _fault)
+    app.register_blueprint(openapi)
+    app.register_blueprint(metrics)
+    app.register_blueprint(sign_in)
+    admit_people(app, settings, admin_token(settings))
+    answer_mistakes(app)
+    secure_headers(app, encrypted=settings.backend_url.startswith("https://"))
     return app
-
-
-def _fault(error: Exception) -> tuple[Response, int]:
-    """The details go to the log; a client learns only that it was not its fault."""
-    log.error("a request failed", exc_info=error)
-    return _say(500, "the backend failed at this request; its log says why")
-
-
-def _say(status: int, message: str) -> tuple[Response, int]:
-    return jsonify({"error": message}), status

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
+from jobs import logs
 from jobs.settings import Settings, SettingsError
 from jobs.workplace import Workplace, workplace
 from store import projects, subsets
@@ -35,8 +36,10 @@ def cli() -> None:
 
     Settings come from the environment: IWES_HOME (default .iwes), DATABASE_URL (default SQLite in the home),
     REDIS_URL (default: an embedded Redis), IWES_HOST, IWES_PORT, IWES_BACKEND_URL, IWES_IMAGE_PREFIXES, IWES_DEVICE,
-    IWES_CACHE, IWES_CACHE_GB, IWES_MODELS_GB, IWES_RECONCILE_SECONDS.
+    IWES_CACHE, IWES_CACHE_GB, IWES_MODELS_GB, IWES_RECONCILE_SECONDS, IWES_LOG (text or json),
+    IWES_ADMIN_TOKEN (default: made once, in the home).
     """
+    logs.set_up(Settings.from_env().log, logging.WARNING)
 
 
 @cli.command()
@@ -60,7 +63,6 @@ def serve() -> None:
 @click.option("--burst", is_flag=True, help="Stop when there is nothing left to do.")
 def worker(names: tuple[str, ...], burst: bool) -> None:
     """Start a worker; as many as there are GPUs may run, on any host that reaches Redis and the database."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     from jobs.worker import run
 
     run(Settings.from_env(), names or ("studio", "gpu"), burst=burst)
@@ -266,14 +268,15 @@ def disconnect(url: str, studio_id: int) -> None:
 @cli.command()
 @URL
 @PROJECT
-def reconcile(url: str, studio_id: int) -> None:
+@click.option("--wholly", is_flag=True, help="Read every task, not only what changed since the last time.")
+def reconcile(url: str, studio_id: int, wholly: bool) -> None:
     """Compare with Label Studio now and repair every difference."""
     from jobs.loop import advance
     from jobs.reconcile import reconcile_project
 
     with _opened() as place:
         project = _connected(place, url, studio_id)
-        repaired = reconcile_project(place, project.id)
+        repaired = reconcile_project(place, project.id, wholly=wholly)
         advance(place, project.id)
     click.echo("; ".join(f"{kind}: {count}" for kind, count in repaired.items()) or "nothing to repair")
 

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from flask import Blueprint, current_app, request
+from werkzeug.exceptions import UnsupportedMediaType
 
 from backend.access import calling_project
 from backend.predictors import Predictors
@@ -15,27 +16,27 @@ from jobs.workplace import Workplace
 from store import rounds
 from store.tables import Project
 from studio.errors import BadMessage
-from studio.messages import read_event, read_prediction_request
+from studio.messages import read_event, read_json, read_prediction_request
 
 log = logging.getLogger(__name__)
 contract = Blueprint("contract", __name__)
 
 
-@contract.get("/")
 @contract.get("/health")
-def health() -> dict[str, str]:
-    return {"status": "UP", "model_class": "IWeS"}
+def health() -> tuple[dict[str, Any], int]:
+    report = current_app.extensions["health"].report()
+    return report.as_dict(), report.status
 
 
 @contract.post("/setup")
 def setup() -> dict[str, str]:
-    project = calling_project(_place(), request)
+    project = calling_project(request)
     return {"model_version": _current_version(project)}
 
 
 @contract.get("/versions")
 def versions() -> dict[str, list[str]]:
-    project = calling_project(_place(), request)
+    project = calling_project(request)
     with _place().store.read() as session:
         trained = list(rounds.versions(session, project))
     return {"versions": trained[::-1] or [UNTRAINED]}
@@ -44,7 +45,7 @@ def versions() -> dict[str, list[str]]:
 @contract.post("/predict")
 def predict() -> dict[str, list[dict[str, Any]]]:
     """One result per task, in the tasks' order: with any other number Label Studio stores nothing at all."""
-    project = calling_project(_place(), request)
+    project = calling_project(request)
     asked = read_prediction_request(_body())
     predictors: Predictors = current_app.extensions["predictors"]
     return {"results": predictors.of(project, _current_version(project)).predict(asked.tasks)}
@@ -52,7 +53,7 @@ def predict() -> dict[str, list[dict[str, Any]]]:
 
 @contract.post("/webhook")
 def webhook() -> tuple[dict[str, Any], int]:
-    project = calling_project(_place(), request)
+    project = calling_project(request)
     event = read_event(_body())
     if event.project_id != project.studio_id:
         raise BadMessage(f"the secret is project {project.studio_id}'s, but the event is about {event.project_id}")
@@ -60,7 +61,7 @@ def webhook() -> tuple[dict[str, Any], int]:
         jobs = intake.start_training(_place(), project.id)
         status = "on its way" if jobs else "no new labels to train on"
     else:
-        jobs = intake.take(_place(), project.id, event)
+        jobs = current_app.extensions["intake"].take(project.id, event)
         status = "ok"
     return {"status": status, **({"job": jobs[0]} if jobs else {})}, 200
 
@@ -71,10 +72,12 @@ def _place() -> Workplace:
 
 
 def _body() -> Any:
-    body = request.get_json(silent=True)
-    if body is None:
-        raise BadMessage("the body is missing or not JSON")
-    return body
+    if not request.is_json or request.headers.get("Content-Encoding", "identity") != "identity":
+        raise UnsupportedMediaType("the body must have Content-Type: application/json and no Content-Encoding")
+    content = request.get_data(cache=False)
+    if request.content_length not in (None, len(content)):
+        raise BadMessage("the body is shorter than its Content-Length")
+    return read_json(content)
 
 
 def _current_version(project: Project) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -21,8 +22,9 @@ from store.weighted_set import WeightedRow
 BATCH = 5_000
 OURS = "al_"
 """How the fields begin that this backend writes into a task's data; the columns say the same, and exactly."""
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that begins so is a formula to a spreadsheet."""
+FORMULA = re.compile(r"'|[\t\r\n]|\s*[=+\-@＝＋－＠]")
+"""A text that begins so may be a formula to a spreadsheet and gets an apostrophe in front; so does one that has its own
+apostrophe there. Whoever reads the file takes one away from each text that begins with one, and has the text back."""
 
 Record = dict[str, Any]
 
@@ -106,7 +108,7 @@ def _csv(path: Path, records: Iterable[Record]) -> None:
 def _cell(value: object) -> object:
     if isinstance(value, dict | list):
         return _json(value)
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
 def _parquet(path: Path, records: Iterable[Record]) -> None:
@@ -147,6 +149,8 @@ _WRITERS: dict[str, Callable[[Path, Iterable[Record]], None]] = {".jsonl": _json
 def _whole(path: Path) -> Iterator[Path]:
     """A file beside it to write to, which takes its place when all is written; until then the old one stays."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial.unlink(missing_ok=True)
+    os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # not through somebody else's link
     try:
         yield partial
         with partial.open("rb") as file:

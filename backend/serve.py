@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import atexit
 from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
+from gunicorn.glogging import Logger
 
+from backend.admin_token import admin_token, check_reach
 from backend.app import create_app
+from jobs import logs
 from jobs.settings import Settings
 
 WORKERS = 2
-THREADS = 8
+THREADS = 32
+"""Webhooks that wait in a process are written together, so it pays to let many in; waiting costs them nothing."""
 PREDICT_SECONDS = 120
 """Label Studio waits 100 s for a prediction."""
+
+
+class _Logger(Logger):  # type: ignore[misc]
+    """gunicorn's own lines, in the form of all others."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        for own in (self.error_log, self.access_log):
+            own.handlers.clear()
+            own.propagate = True
 
 
 class Server(BaseApplication):  # type: ignore[misc]
@@ -23,13 +38,14 @@ class Server(BaseApplication):  # type: ignore[misc]
 
     def load_config(self) -> None:
         options: dict[str, Any] = {
-            "bind": f"{self._settings.host}:{self._settings.port}",
+            "bind": self._settings.address,
             "workers": WORKERS,
             "threads": THREADS,
             "worker_class": "gthread",
             "timeout": PREDICT_SECONDS,
             "graceful_timeout": 10,
             "proc_name": "iwes",
+            "logger_class": _Logger,
             "control_socket_disable": True,
         }
         for name, value in options.items():
@@ -40,8 +56,14 @@ class Server(BaseApplication):  # type: ignore[misc]
         """Called in each worker after the fork, so that no connection is shared between processes."""
         app = create_app(self._settings)
         app.extensions["predictors"].warm_up()
+        redis, tally = app.extensions["workplace"].redis, app.extensions["tally"]
+        tally.flush_forever(redis)
+        atexit.register(tally.flush, redis)
         return app
 
 
 def serve(settings: Settings) -> None:
+    check_reach(settings)
+    admin_token(settings)  # made, or found to be unusable, before there are processes that need it
+    logs.set_up(settings.log)
     Server(settings).run()

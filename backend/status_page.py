@@ -150,4 +150,6 @@ def _ago(moment: datetime | None) -> str:
     if moment is None:
         return "never"
     seconds = (now() - moment).total_seconds()
+    if seconds < 0:
+        return "at a time that is yet to come: the clock was set back"
     return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"

@@ -69,9 +69,12 @@ def _label_all(made: Office) -> None:
     with made.place.store.write() as session:
         project = projects.lock(session, made.project.id)
         tasks = pool.by_studio_id(session, project, pool.known_ids(session, project))
-        for number, task in tasks.items():
-            new = labels.NewLabel(number, str(number % 10), False, False, 1, moment, moment, imported=True)
-            labels.record(session, project, task, new)
+        kind = {"skipped": False, "ground_truth": False, "annotator": 1, "created_at": moment, "updated_at": moment}
+        labels.record(
+            session,
+            project,
+            [(task.id, labels.NewLabel(n, str(n % 10), imported=True, **kind)) for n, task in tasks.items()],
+        )
 
 
 def _select(

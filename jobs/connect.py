@@ -13,15 +13,17 @@ import requests
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from jobs import draw, publish, reconcile
+from jobs import draw, publish
 from jobs.images import ImageSource, NothingServed
 from jobs.loop import advance
+from jobs.reading import Reader
+from jobs.reconcile import read_until
 from jobs.workplace import Workplace
 from models import networks, plugins
 from models.networks import UnknownNetwork
 from models.plan import Plan
 from store import pool, projects, rounds, subsets
-from store.tables import Draw, Label, Mode, Project, Round, RoundState, Subset, Task, now
+from store.tables import Draw, Label, Mode, Project, Round, RoundState, Subset, Task
 from studio import connection, queue, tabs
 from studio.client import Client
 from studio.errors import NotFound, Refused, StudioError
@@ -113,14 +115,23 @@ def connect(
         say(f"project {studio_id} “{before.title}”: {len(classes.classes)} classes from <Choices {classes.control}>")
         _attach(place, project, studio, before, undo)
         say("webhook and ML backend added; Label Studio's message arrived here")
-        reconcile.sync_tasks(place, project, studio, lambda n: say(f"{n} tasks read"))
-        labelled = reconcile.sync_labels(place, project, studio, came_along=lambda annotation: True)["labels missed"]
+        moment = studio.moment()
+        reader = Reader(
+            place,
+            project,
+            studio,
+            came_along=lambda annotation: True,
+            on_progress=lambda count: say(f"{count} tasks read"),
+        )
+        reader.changed(since=None)
+        reader.differing()
+        labelled = reader.found.repaired["labels missed"]
         _try_images(place, project, studio)
         _surface_first(place, project, say)
         with place.store.write() as session:
             project = projects.lock(session, project.id)
             project.connected = True
-            project.reconciled_at = now()
+            read_until(project, moment, wholly=True)
             tasks, came = pool.size(session, project), pool.came_labelled(session, project)
             _begin_subset(session, project, options, came, say)
         undo.pop_all()

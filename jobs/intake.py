@@ -1,31 +1,126 @@
-"""Takes in what Label Studio reports: one transaction per message, then whatever that made due."""
+"""Takes in what Label Studio reports, then whatever that made due."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from jobs.loop import advance
 from jobs.workplace import Workplace
 from store import labels, pool, projects, rounds
-from store.tables import Project, now
+from store.tables import Project, RoundState, now
 from studio.labels import ImageClasses
 from studio.messages import Annotation, Event
 
+LOOK_SECONDS = 1.0
+"""While no round is open, each label may make something due; to look for it is costly in a large pool, so it is done
+this often at the most. The worker's tick looks as well."""
 
-def take(workplace: Workplace, project_id: int, event: Event) -> list[str]:
-    """Stores what a webhook says and closes the round if that was its last label. Returns the jobs that are due then.
-    Nothing here calls Label Studio back: it is waiting for our answer inside the annotator's own request."""
-    with workplace.store.write() as session:
-        project = projects.lock(session, project_id)
-        project.webhook_seen_at = now()
-        pool.forget(session, project, event.deleted_tasks)
-        labels.delete(session, project, event.deleted_annotations)
-        pool.mirror(session, project, event.tasks)
-        record_annotations(session, project, event.annotations)
-        rounds.close_if_complete(session, project)
-    return advance(workplace, project_id)
+SEEN_EVERY = timedelta(seconds=1)
+"""How exactly it is remembered when the last webhook came."""
+
+
+@dataclass
+class _Arrival:
+    project_id: int
+    event: Event
+    done: bool = False
+    look: bool = False
+    """Whether something may be due now."""
+    failure: Exception | None = None
+
+
+@dataclass
+class Intake:
+    """Stores what webhooks say. Those that arrive while another is being written wait for it and are then written
+    together, in one transaction and so with one write to the disk; each is answered only when it is stored. Nothing
+    here calls Label Studio back: it is waiting for our answer inside the annotator's own request."""
+
+    place: Workplace
+    _waiting: deque[_Arrival] = field(default_factory=deque)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+    _looked_at: dict[int, float] = field(default_factory=dict)
+
+    def take(self, project_id: int, event: Event) -> list[str]:
+        """Stores the event and closes the round if that was its last label. Returns the jobs that are due then."""
+        arrival = _Arrival(project_id, event)
+        self._waiting.append(arrival)
+        with self._turn:
+            if not arrival.done:
+                self._write([self._waiting.popleft() for _ in range(len(self._waiting))])
+        if arrival.failure is not None:
+            raise arrival.failure
+        return advance(self.place, project_id) if arrival.look else []
+
+    def _write(self, arrivals: list[_Arrival]) -> None:
+        by_project: dict[int, list[_Arrival]] = defaultdict(list)
+        for arrival in arrivals:
+            by_project[arrival.project_id].append(arrival)
+        for project_id, together in by_project.items():
+            try:
+                self._store(project_id, together)
+            except OperationalError as error:  # the store is away or busy: it would be so for each of them
+                for arrival in together:
+                    arrival.failure = error
+            except Exception:  # noqa: BLE001 - whatever it was, it is met again below
+                self._one_by_one(project_id, together)
+        for arrival in arrivals:
+            arrival.done = True
+
+    def _one_by_one(self, project_id: int, arrivals: list[_Arrival]) -> None:
+        """One that cannot be stored must not take the others with it."""
+        for arrival in arrivals:
+            try:
+                self._store(project_id, [arrival])
+            except Exception as error:  # noqa: BLE001 - raised where the request is answered
+                arrival.failure = error
+
+    def _store(self, project_id: int, arrivals: Sequence[_Arrival]) -> None:
+        with self.place.store.write() as session:
+            project = projects.lock(session, project_id)
+            if project.webhook_seen_at is None or now() - project.webhook_seen_at > SEEN_EVERY:
+                project.webhook_seen_at = now()
+            for event in merged(arrival.event for arrival in arrivals):
+                pool.forget(session, project, event.deleted_tasks)
+                labels.delete(session, project, event.deleted_annotations)
+                pool.add(session, project, event.tasks)
+                record_annotations(session, project, event.annotations)
+            arrived = sum(len(a.event.annotations) + len(a.event.deleted_tasks) for a in arrivals)
+            closed = rounds.close_if_complete(session, project, arrived=arrived) is not None
+            last = rounds.latest(session, project)
+        deletes = any(a.event.deleted_tasks or a.event.deleted_annotations for a in arrivals)
+        between = last is None or last.state == RoundState.TRAINED
+        # One of them is enough: more would look for the same.
+        arrivals[-1].look = closed or deletes or (between and self._may_look(project_id))
+
+    def _may_look(self, project_id: int) -> bool:
+        moment = time.monotonic()
+        if moment - self._looked_at.get(project_id, -LOOK_SECONDS) < LOOK_SECONDS:
+            return False
+        self._looked_at[project_id] = moment
+        return True
+
+
+def merged(events: Iterable[Event]) -> list[Event]:
+    """The same said with fewer events, for many at once cost little more than one. The order is kept where it matters:
+    what deletes stands alone."""
+    found: list[Event] = []
+    for event in events:
+        deletes = event.deleted_annotations or event.deleted_tasks
+        last = found[-1] if found else None
+        if last is None or deletes or last.deleted_annotations or last.deleted_tasks:
+            found.append(event)
+        else:
+            tasks, annotations = {**last.tasks, **event.tasks}, [*last.annotations, *event.annotations]
+            found[-1] = Event("several", event.project_id, annotations=annotations, tasks=tasks)
+    return found
 
 
 def start_training(workplace: Workplace, project_id: int) -> list[str]:
@@ -38,23 +133,19 @@ def start_training(workplace: Workplace, project_id: int) -> list[str]:
 def record_annotations(
     session: Session,
     project: Project,
-    annotations: Iterable[Annotation],
+    annotations: Sequence[Annotation],
     *,
-    imported: Callable[[Annotation], bool] = lambda annotation: False,
+    came_along: Callable[[Annotation], bool] = lambda annotation: False,
+    read_there: bool = False,
 ) -> int:
     """Records annotations of mirrored tasks (others are left to reconcile); returns how many were new or changed."""
-    annotations = list(annotations)
-    tasks = pool.by_studio_id(session, project, {a.task_id for a in annotations})
-    return sum(
-        labels.record(
-            session, project, tasks[annotation.task_id], as_label(project, annotation, imported=imported(annotation))
-        )
-        for annotation in annotations
-        if annotation.task_id in tasks
-    )
+    tasks = pool.known(session, project, {a.task_id for a in annotations})
+    there = [a for a in annotations if a.task_id in tasks and not tasks[a.task_id].gone]
+    new = [(tasks[a.task_id].id, _as_label(project, a, came_along(a))) for a in there]
+    return labels.record(session, project, new, read_there=read_there)
 
 
-def as_label(project: Project, annotation: Annotation, *, imported: bool = False) -> labels.NewLabel:
+def _as_label(project: Project, annotation: Annotation, imported: bool) -> labels.NewLabel:
     class_name, problem = None, None
     if not annotation.skipped:
         class_name, problem = classes_of(project).class_of(annotation.result)

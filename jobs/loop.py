@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 TRAINING_SECONDS = 24 * 3600
 """Large networks take hours on a CPU, and so does looking at every label with one. A worker that died is found by its
 heartbeat, not by this."""
+TRAINING_RETRIES = (5, 30, 120)
+"""Few: each try may take long, and annotators wait for what follows."""
 
 
 def due(session: Session, project: Project) -> list[Work]:
@@ -98,7 +100,6 @@ def reconcile_work(project: Project) -> Work:
         function="jobs.reconcile.reconcile",
         arguments=(project.id,),
         queue=queues.STUDIO,
-        retries=(),
     )
 
 
@@ -110,6 +111,7 @@ def _step(kind: str, project: Project, number: int) -> Work:
         queue=queues.STUDIO if kind == "publish" else queues.GPU,
         timeout=TRAINING_SECONDS if kind == "train" else queues.Work.timeout,
         first=True,
+        retries=TRAINING_RETRIES if kind == "train" else queues.RETRY_SECONDS,
     )
 
 
@@ -120,6 +122,7 @@ def _training(project: Project, subset: Subset, last: Round, name: str) -> Work:
         arguments=(project.id, last.number, subset.id, "fg".index(name)),
         queue=queues.GPU,
         timeout=TRAINING_SECONDS,
+        retries=TRAINING_RETRIES,
     )
 
 

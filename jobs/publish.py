@@ -62,22 +62,34 @@ def surface(
 ) -> None:
     """Makes Label Studio serve this round's tasks, in their order, and no others."""
     with place.store.read() as session:
-        round_ = rounds.by_number(session, project, number)
-        here = [draw for draw in round_.draws if not draw.task.gone]
+        here = [draw for draw in rounds.by_number(session, project, number).draws if not draw.task.gone]
         tasks = [Surfaced(draw.task.studio_id, weights_of(draw) | {"al_subset": None}) for draw in here]
-        name = round_.queue
-        previous = rounds.by_number(session, project, number - 1).queue if number else None
     studio = place.studio(project)
     missing = write_beside(studio, tasks, on_progress)
     if missing:
         log.warning("project %s: %s drawn tasks were deleted in Label Studio", project.id, len(missing))
         with place.store.write() as session:
             pool.forget(session, projects.lock(session, project.id), missing)
-    there = [task.studio_id for task in tasks if task.studio_id not in missing]
-    if there:
-        queue.upload(studio, name, there)
-        queue.serve(studio, name, previous=previous)
-    log.info("project %s round %s: %s tasks surfaced", project.id, number, len(there))
+    serve_queue(place, project, studio, number)
+    log.info("project %s round %s: %s tasks surfaced", project.id, number, len(tasks) - len(missing))
+
+
+def serve_queue(place: Workplace, project: Project, studio: StudioProject, number: int) -> int:
+    """The round's tasks that are still there become the queue annotators are served from; returns how many entries had
+    to be added or taken away. The scores do not depend on what is gone, so the order stays whatever is repaired."""
+    with place.store.read() as session:
+        round_ = rounds.by_number(session, project, number)
+        scores = {
+            draw.task.studio_id: (draw.rank + 1) / (len(round_.draws) + 1)
+            for draw in round_.draws
+            if not draw.task.gone
+        }
+        previous = rounds.by_number(session, project, number - 1).queue if number else None
+    if not scores:
+        return 0
+    changed = queue.upload(studio, round_.queue, scores)
+    queue.serve(studio, round_.queue, previous=previous)
+    return changed
 
 
 def write_beside(

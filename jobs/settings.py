@@ -7,10 +7,14 @@ import math
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+LOG_FORMS = ("text", "json")
+TOKEN_SIGNS = 16
+"""An admin token has at least as many."""
 
 
 class SettingsError(ValueError):
@@ -21,8 +25,8 @@ class SettingsError(ValueError):
 class Settings:
     home: Path
     """Checkpoints, pre-trained weights, caches, logs, and the SQLite file where no DATABASE_URL is given."""
-    database_url: str
-    redis_url: str
+    database_url: str = field(repr=False)  # it and the next may hold a password
+    redis_url: str = field(repr=False)
     redis_is_embedded: bool
     """True where no REDIS_URL is given: `iwes up` then starts a Redis of our own behind `redis_url`."""
     host: str
@@ -40,6 +44,10 @@ class Settings:
     """Half of it for the images of one size, half for the descriptions by one backbone."""
     models_gigabytes: float = 10.0
     """For the checkpoints of a project; beyond it the oldest lose their weights."""
+    admin_token: str | None = field(default=None, repr=False)
+    """What people show to get in, if the environment says it; else it lies in a file of the home."""
+    log: str = "text"
+    """How log lines look: to read, or as JSON."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] | None = None) -> Settings:
@@ -47,9 +55,7 @@ class Settings:
         home = Path(env.get("IWES_HOME") or ".iwes").resolve()
         host = env.get("IWES_HOST") or "127.0.0.1"
         port = _port(env.get("IWES_PORT") or "9090")
-        redis_url = env.get("REDIS_URL") or ""
-        if redis_url and not redis_url.startswith(REDIS_SCHEMES):
-            raise SettingsError(f"REDIS_URL is not a Redis address; it begins with {', '.join(REDIS_SCHEMES)}")
+        redis_url = _redis(env.get("REDIS_URL") or "")
         return cls(
             home=home,
             database_url=env.get("DATABASE_URL") or f"sqlite:///{home / 'store.db'}",
@@ -57,13 +63,15 @@ class Settings:
             redis_is_embedded=not redis_url,
             host=host,
             port=port,
-            backend_url=(env.get("IWES_BACKEND_URL") or f"http://{host}:{port}").rstrip("/"),
+            backend_url=_web_address(env.get("IWES_BACKEND_URL") or f"http://{_in_url(host)}:{port}"),
             image_prefixes=tuple(part for part in (env.get("IWES_IMAGE_PREFIXES") or "").replace(",", " ").split()),
             device=env.get("IWES_DEVICE") or cls.device,
             reconcile_seconds=int(_number(env, "IWES_RECONCILE_SECONDS", cls.reconcile_seconds, least=10)),
             cache=Path(env["IWES_CACHE"]).resolve() if env.get("IWES_CACHE") else None,
             cache_gigabytes=_number(env, "IWES_CACHE_GB", cls.cache_gigabytes, least=0.5),
             models_gigabytes=_number(env, "IWES_MODELS_GB", cls.models_gigabytes, least=0.1),
+            admin_token=_token(env.get("IWES_ADMIN_TOKEN") or ""),
+            log=_log_form(env.get("IWES_LOG") or cls.log),
         )
 
     def as_env(self) -> dict[str, str]:
@@ -80,13 +88,20 @@ class Settings:
             "IWES_CACHE": str(self.cache or ""),
             "IWES_CACHE_GB": str(self.cache_gigabytes),
             "IWES_MODELS_GB": str(self.models_gigabytes),
+            "IWES_ADMIN_TOKEN": self.admin_token or "",
+            "IWES_LOG": self.log,
         }
         if not self.redis_is_embedded:
             env["REDIS_URL"] = self.redis_url
         return env
 
     def at(self, backend_url: str) -> Settings:
-        return replace(self, backend_url=backend_url)
+        return replace(self, backend_url=_web_address(backend_url))
+
+    @property
+    def address(self) -> str:
+        """Where the web server listens."""
+        return f"{_in_url(self.host)}:{self.port}"
 
     @property
     def models_folder(self) -> Path:
@@ -117,6 +132,42 @@ def runtime_folder(home: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"iwes-{os.getuid()}-{digest}"
 
 
+def check_token(token: str, where: str) -> str:
+    """A token that nobody guesses and every header can carry. Raises SettingsError, which does not show it."""
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise SettingsError(f"{where} holds a blank or a sign that is not ASCII; letters, digits and - _ will do")
+    if len(token) < TOKEN_SIGNS:
+        raise SettingsError(
+            f"{where} has {len(token)} characters; give {TOKEN_SIGNS} or more that nobody guesses: openssl rand -hex 32"
+        )
+    return token
+
+
+def _web_address(text: str) -> str:
+    """One that names a user would show the password wherever the address is shown."""
+    if "@" in text.partition("://")[2].partition("/")[0]:
+        raise SettingsError("IWES_BACKEND_URL names a user or a password in front of its host; leave them out")
+    return text.rstrip("/")
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _token(text: str) -> str | None:
+    return check_token(text, "IWES_ADMIN_TOKEN") if text else None
+
+
+def _redis(text: str) -> str:
+    if text and not text.startswith(REDIS_SCHEMES):
+        raise SettingsError(f"REDIS_URL is not a Redis address; it begins with {', '.join(REDIS_SCHEMES)}")
+    try:
+        urlsplit(text).port  # noqa: B018 - to look is to check
+    except ValueError:  # which shows what it took for the port: with a # or / in a password, a part of that
+        raise SettingsError("REDIS_URL cannot be read; in its password write # as %23 and / as %2F") from None
+    return text
+
+
 def _number(env: Mapping[str, str], name: str, default: float, *, least: float) -> float:
     text = env.get(name) or str(default)
     try:
@@ -126,6 +177,12 @@ def _number(env: Mapping[str, str], name: str, default: float, *, least: float) 
     if not least <= value < math.inf:
         raise SettingsError(f"{name} is {text!r}; give a number of at least {least:g}")
     return value
+
+
+def _log_form(text: str) -> str:
+    if text in LOG_FORMS:
+        return text
+    raise SettingsError(f"IWES_LOG is {text!r}; give one of {', '.join(LOG_FORMS)}")
 
 
 def _port(text: str) -> int:

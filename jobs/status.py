@@ -11,7 +11,6 @@ import numpy as np
 from redis import Redis
 from redis.exceptions import RedisError
 from rq import Worker
-from rq.job import Job
 from rq.registry import FailedJobRegistry, ScheduledJobRegistry, StartedJobRegistry
 from sqlalchemy.orm import Session
 
@@ -260,14 +259,4 @@ def _job_status(redis: Redis, job_id: str, state: str) -> JobStatus:
     job = queues.find(redis, job_id.split(":")[0])
     if job is None:
         return JobStatus(job_id, state, None, None)
-    return JobStatus(job.id, state, None if state == "running" else _reason(job), job.meta.get("progress"))
-
-
-def _reason(job: Job) -> str | None:
-    """What the job itself said; a job that was killed could not, then RQ's last line tells."""
-    told = job.meta.get("reason")
-    if told:
-        return str(told)
-    result = job.latest_result()
-    text = (result.exc_string if result else None) or ""
-    return text.strip().splitlines()[-1] if text.strip() else None
+    return JobStatus(job.id, state, None if state == "running" else queues.reason(job), job.meta.get("progress"))

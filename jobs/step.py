@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -9,34 +10,60 @@ from typing import TypeVar
 
 from redis.exceptions import RedisError
 from rq import get_current_job
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from jobs import logs, measures
 from jobs.loop import advance
 from jobs.workplace import Workplace, workplace
 from store import projects
+from studio.errors import ServerFault, Unreachable
 
 Result = TypeVar("Result")
 Listener = Callable[[str, object], None]
+
+AWAY = (Unreachable, ServerFault, OperationalError, InterfaceError, PoolTimeout, RedisError)
+"""What did not answer, or had no time: no fault of the job's. It is tried again for as long as that takes."""
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 def run(work: Callable[..., Result], project_id: int, *arguments: int) -> Result | None:
     """Does nothing for a project that was disconnected since the job was enqueued."""
-    with workplace() as place:
+    job = get_current_job()
+    facts = {"project": project_id, **(logs.of_job(job.id) if job else {})}
+    kind = work.__module__.rpartition(".")[2]
+    with logs.about(**facts), _telling_failure(), workplace() as place, _counted(place, kind):
         with place.store.read() as session:
             if not projects.by_id(session, project_id).connected:
                 return None
-        result = _tell_failure(work, place, project_id, *arguments)
+        result = work(place, project_id, *arguments)
         advance(place, project_id)
         return result
 
 
-def _tell_failure(work: Callable[..., Result], place: Workplace, *arguments: int) -> Result:
+@contextmanager
+def _counted(place: Workplace, kind: str) -> Iterator[None]:
+    began, outcome = time.monotonic(), "killed"
+    try:
+        yield
+        outcome = "finished"
+    except Exception:
+        job = get_current_job()
+        outcome = "retried" if job is not None and job.should_retry else "failed"
+        raise
+    finally:
+        measures.count_job(place.redis, kind, outcome, time.monotonic() - began)
+
+
+@contextmanager
+def _telling_failure() -> Iterator[None]:
     """RQ forgets the error of a job that is to be retried; people want to know what it is waiting for."""
     try:
-        return work(place, *arguments)
+        yield
     except Exception as error:
-        note("reason", f"{type(error).__name__}: {error}")
+        note("away", isinstance(error, AWAY))
+        note("reason", logs.without_secrets(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"))
         raise
 
 

@@ -14,13 +14,24 @@ PARTIAL = ".partial"
 def write(path: Path, content: bytes) -> None:
     """After this returns, the file is whole on the disk; until then, what was there before is untouched."""
     partial = path.with_name(f"{path.name}{PARTIAL}")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:  # most likely a full disk, which what was written so far would only keep full
+        partial.unlink(missing_ok=True)
+        raise OSError(error.errno, f"{error.strerror}: {len(content)} bytes could not be kept", str(path)) from error
     with _opened(path.parent) as directory:
         os.fsync(directory)
+
+
+def clear(folder: Path) -> None:
+    """Removes what writers that were killed left below the folder; whoever writes there now is left alone."""
+    for left_over in folder.rglob(f"*{PARTIAL}"):
+        with only_writer(left_over.parent):
+            left_over.unlink(missing_ok=True)
 
 
 @contextmanager

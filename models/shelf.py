@@ -277,11 +277,15 @@ class Shelf:
 def _write_at(path: Path, offset: int, content: memoryview) -> None:
     """Puts the content behind the first `offset` bytes, in place of whatever a killed writer left there."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    begin = offset
     try:
-        os.ftruncate(descriptor, offset)
+        os.ftruncate(descriptor, begin)
         while content:
             written = os.pwrite(descriptor, content, offset)
             content, offset = content[written:], offset + written
         os.fdatasync(descriptor)
+    except OSError as error:  # most likely a full disk, which what was written so far would only keep full
+        os.ftruncate(descriptor, begin)
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         os.close(descriptor)

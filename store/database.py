@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import NullPool
 
-BUSY_SECONDS = 30
+BUSY_SECONDS = 30.0
+"""How long a job waits for its turn to write, and for PostgreSQL to answer; then it fails and is tried again later."""
 MIGRATION_LOCK = 7_411_023
 """Any fixed number: the PostgreSQL advisory lock under which one process migrates while others wait."""
 
@@ -27,7 +30,8 @@ class StoreError(RuntimeError):
 class Store:
     """A database of ours. Cheap to make; safe to share between threads; make a new one after a fork."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, busy_seconds: float = BUSY_SECONDS) -> None:
+        """Whoever waits longer than `busy_seconds` for its turn to write gets an `OperationalError`."""
         try:
             parsed = _with_driver(make_url(url))
             parsed.get_dialect().import_dbapi()
@@ -39,11 +43,14 @@ class Store:
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         if self.is_sqlite:
             _make_private(parsed.database)
-            self.engine = create_engine(parsed, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS}, **quiet)
+            # A few connections stay open: to open one and prepare it costs more than a label does.
+            self.engine = create_engine(parsed, connect_args={"timeout": busy_seconds}, **quiet)
             event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
         else:
-            self.engine = create_engine(parsed, pool_pre_ping=True, **quiet)
+            patience = {} if "connect_timeout" in parsed.query else {"connect_timeout": round(busy_seconds)}
+            self.engine = create_engine(parsed, pool_pre_ping=True, connect_args=patience, **quiet)
+            event.listen(self.engine, "connect", partial(_prepare_postgresql, busy_seconds))
 
     @contextmanager
     def write(self) -> Iterator[Session]:
@@ -65,19 +72,27 @@ class Store:
             yield session
 
     def migrate(self, to: str = "head") -> None:
-        """Brings the schema up to date; several processes may call it at the same time."""
+        """Brings the schema up to date; several processes may call it at the same time. One that is up to date is only
+        read: every job opens the store, and must not wait for a writer to find that out."""
         logging.getLogger("alembic").setLevel(logging.WARNING)
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        wanted = ScriptDirectory.from_config(config).as_revision_number(to)
+        with self.engine.connect() as connection:
+            if MigrationContext.configure(connection).get_current_revision() == wanted:
+                return
         with self.engine.execution_options(iwes_writes=True).connect() as connection:
             if self.is_sqlite:
                 # A table is rebuilt to change it. To drop the old one would otherwise delete all that refers to it.
                 connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
+                connection.connection.cursor().execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}")
             with connection.begin():
                 if not self.is_sqlite:
+                    connection.execute(text("SET LOCAL lock_timeout = 0"))
                     connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-                config = Config()
-                config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
                 config.attributes["connection"] = connection
                 command.upgrade(config, to)
+            connection.invalidate()  # nobody else is to get it from the pool without its foreign keys
 
     def close(self) -> None:
         self.engine.dispose()
@@ -87,8 +102,8 @@ def _with_driver(url: URL) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername in ("postgresql", "postgres") else url
 
 
-def open_store(url: str) -> Store:
-    store = Store(url)
+def open_store(url: str, *, busy_seconds: float = BUSY_SECONDS) -> Store:
+    store = Store(url, busy_seconds=busy_seconds)
     store.migrate()
     return store
 
@@ -113,6 +128,12 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA synchronous=FULL")  # a label acknowledged is a label kept, even when the power fails
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def _prepare_postgresql(busy_seconds: float, connection: Any, _record: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = {busy_seconds * 1000:.0f}")
+    connection.commit()
 
 
 def _begin_sqlite(connection: Connection) -> None:

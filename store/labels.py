@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -30,41 +30,50 @@ class NewLabel:
     """Whether it came with its task, or was there before the project was connected."""
 
 
-def record(session: Session, project: Project, task: Task, new: NewLabel) -> bool:
-    """Stores an annotation, or what changed of it, and tells whether anything did. The same one twice, or an older
-    state of it, changes nothing.
+def record(
+    session: Session, project: Project, arrived: Sequence[tuple[int, NewLabel]], *, read_there: bool = False
+) -> int:
+    """Stores annotations by the ids of their tasks, or what changed of them; returns how many were new or changed. The
+    same one twice, or an older state of it, changes nothing. One that was taken back comes back only if it was changed
+    since, or was just `read_there`, in Label Studio itself: a message may be a late copy.
 
     Call with the project locked: which round a label counts for depends on whether that round is still open.
     """
-    label = session.scalar(
-        select(Label).where(Label.project_id == project.id, Label.annotation_id == new.annotation_id)
-    )
-    said: tuple[object, ...] = ()
-    if label is None:
-        draw = _asking_draw(session, task)
-        label = Label(
-            project_id=project.id,
-            annotation_id=new.annotation_id,
-            task_id=task.id,
-            draw_id=draw.id if draw else None,
-            round_number=rounds.collecting(session, project),
-            created_at=new.created_at,
-            imported=new.imported and draw is None,
-        )
-        session.add(label)
-    elif new.updated_at < label.updated_at:
-        return False
-    else:
-        said = (label.class_name, label.skipped, label.ground_truth, label.deleted, label.problem)
-    label.class_name = new.class_name
-    label.skipped = new.skipped
-    label.ground_truth = new.ground_truth
-    label.annotator = new.annotator
-    label.updated_at = new.updated_at
-    label.problem = new.problem
-    label.deleted = False
+    if not arrived:
+        return 0
+    held = _held(session, project, [new.annotation_id for _task_id, new in arrived])
+    draws = _asking_draws(session, [task_id for task_id, new in arrived if new.annotation_id not in held])
+    number = rounds.collecting(session, project)
+    changed: set[int] = set()
+    for task_id, new in arrived:
+        label = held.get(new.annotation_id)
+        if label is None:
+            draw_id = draws.get(task_id)
+            label = Label(
+                project_id=project.id,
+                annotation_id=new.annotation_id,
+                task_id=task_id,
+                draw_id=draw_id,
+                round_number=number,
+                created_at=new.created_at,
+                imported=new.imported and draw_id is None,
+            )
+            session.add(label)
+            held[new.annotation_id] = label
+            changed.add(new.annotation_id)
+        elif _is_old(new, label, read_there):
+            continue
+        elif _said(label) != (new.class_name, new.skipped, new.ground_truth, False, new.problem):
+            changed.add(new.annotation_id)
+        label.class_name = new.class_name
+        label.skipped = new.skipped
+        label.ground_truth = new.ground_truth
+        label.annotator = new.annotator
+        label.updated_at = new.updated_at
+        label.problem = new.problem
+        label.deleted = False
     session.flush()
-    return said != (label.class_name, label.skipped, label.ground_truth, label.deleted, label.problem)
+    return len(changed)
 
 
 def record_given(session: Session, project: Project, classes: Mapping[int, str]) -> int:
@@ -112,12 +121,17 @@ def delete(session: Session, project: Project, annotation_ids: Iterable[int]) ->
     return count
 
 
-def live_annotations(session: Session, project: Project) -> dict[int, datetime]:
-    """Every annotation believed to exist, with the time of its last known change."""
-    rows = session.execute(
-        select(Label.annotation_id, Label.updated_at).where(Label.project_id == project.id, ~Label.deleted)
-    )
-    return {annotation_id: updated_at for annotation_id, updated_at in rows}
+def live_annotations(session: Session, project: Project, studio_ids: Iterable[int]) -> dict[int, int]:
+    """The annotations that these tasks are believed to have: their ids, each with Label Studio's id of its task."""
+    found: dict[int, int] = {}
+    for some in chunks(list(studio_ids)):
+        rows = session.execute(
+            select(Label.annotation_id, Task.studio_id)
+            .join(Task)
+            .where(Task.project_id == project.id, Task.studio_id.in_(some), ~Label.deleted)
+        )
+        found |= {annotation_id: studio_id for annotation_id, studio_id in rows}
+    return found
 
 
 def problems(session: Session, project: Project) -> dict[str, int]:
@@ -130,13 +144,34 @@ def problems(session: Session, project: Project) -> dict[str, int]:
     return {str(reason): count for reason, count in rows}
 
 
-def _asking_draw(session: Session, task: Task) -> Draw | None:
-    """The newest draw of the task; without one the label is manual. A round that is being published counts too:
-    its first label may arrive before publishing has said that it is done."""
-    return session.scalar(
-        select(Draw)
-        .join(Round)
-        .where(Draw.task_id == task.id, Round.subset_id.is_(None))
-        .order_by(Round.number.desc())
-        .limit(1)
-    )
+def _is_old(new: NewLabel, label: Label, read_there: bool) -> bool:
+    if label.deleted and not read_there:
+        return new.updated_at <= label.updated_at
+    return new.updated_at < label.updated_at
+
+
+def _said(label: Label) -> tuple[str | None, bool, bool, bool, str | None]:
+    return label.class_name, label.skipped, label.ground_truth, label.deleted, label.problem
+
+
+def _held(session: Session, project: Project, annotation_ids: list[int]) -> dict[int, Label]:
+    held: dict[int, Label] = {}
+    for some in chunks(annotation_ids):
+        rows = session.scalars(select(Label).where(Label.project_id == project.id, Label.annotation_id.in_(some)))
+        held |= {label.annotation_id: label for label in rows}
+    return held
+
+
+def _asking_draws(session: Session, task_ids: list[int]) -> dict[int, int]:
+    """The newest draw of each task; without one a label is manual. A round that is being published counts too: its
+    first label may arrive before publishing has said that it is done."""
+    newest: dict[int, int] = {}
+    for some in chunks(task_ids):
+        rows = session.execute(
+            select(Draw.task_id, Draw.id)
+            .join(Round)
+            .where(Draw.task_id.in_(some), Round.subset_id.is_(None))
+            .order_by(Round.number)
+        )
+        newest |= {task_id: draw_id for task_id, draw_id in rows}
+    return newest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -18,11 +19,12 @@ CHUNK = 500
 
 
 def mirror(session: Session, project: Project, tasks: Mapping[int, Mapping[str, Any]]) -> int:
-    """Adds tasks not known yet and refreshes the data of known ones, by Label Studio's id; returns how many are new."""
+    """Makes the store agree with tasks that were just read, by Label Studio's id; returns how many are new."""
     new: list[dict[str, Any]] = []
-    known = by_studio_id(session, project, tasks)
+    revived = 0
+    there = by_studio_id(session, project, tasks)
     for studio_id, data in tasks.items():
-        task = known.get(studio_id)
+        task = there.get(studio_id)
         if task is None:
             new.append({"project_id": project.id, "studio_id": studio_id, "data": dict(data)})
             continue
@@ -30,11 +32,38 @@ def mirror(session: Session, project: Project, tasks: Mapping[int, Mapping[str, 
             task.problem = None  # another image: it may be readable
         if task.data != data:
             task.data = dict(data)
-        task.gone = False
+        if task.gone:
+            task.gone = False
+            revived += 1
     session.flush()
     if new:
         session.execute(insert(Task), new)  # all at once: there may be tens of thousands
-    return len(new)
+    return len(new) + revived
+
+
+@dataclass(frozen=True)
+class Known:
+    """A mirrored task, without its data."""
+
+    id: int
+    gone: bool
+
+
+def known(session: Session, project: Project, studio_ids: Iterable[int]) -> dict[int, Known]:
+    """Those of the tasks that were ever mirrored, by Label Studio's id."""
+    found: dict[int, Known] = {}
+    for some in chunks(list(studio_ids)):
+        rows = select(Task.studio_id, Task.id, Task.gone).where(Task.project_id == project.id, Task.studio_id.in_(some))
+        found |= {studio_id: Known(id_, gone) for studio_id, id_, gone in session.execute(rows)}
+    return found
+
+
+def add(session: Session, project: Project, tasks: Mapping[int, Mapping[str, Any]]) -> None:
+    """Adds the tasks that are not known yet. What is known of the others stays: a message may be a late copy."""
+    new = tasks.keys() - known(session, project, tasks).keys()
+    if new:
+        rows = [{"project_id": project.id, "studio_id": task, "data": dict(tasks[task])} for task in sorted(new)]
+        session.execute(insert(Task), rows)
 
 
 def forget(session: Session, project: Project, studio_ids: Iterable[int]) -> None:
@@ -43,6 +72,39 @@ def forget(session: Session, project: Project, studio_ids: Iterable[int]) -> Non
         ids = [task.id for task in by_studio_id(session, project, some).values()]
         session.execute(update(Task).where(Task.id.in_(ids)).values(gone=True))
         session.execute(update(Label).where(Label.task_id.in_(ids)).values(deleted=True))
+
+
+@dataclass(frozen=True)
+class Census:
+    """How many tasks there are in a range of ids, and how many annotations on them, skips not counted: what Label
+    Studio can tell of any range for the price of one request."""
+
+    tasks: int
+    annotations: int
+
+
+def census(session: Session, project: Project, first: int, last: int) -> Census:
+    within = (Task.project_id == project.id) & Task.studio_id.between(first, last) & ~Task.gone
+    tasks = select(func.count()).select_from(Task).where(within)
+    annotations = select(func.count()).select_from(Label).join(Task).where(within, ~Label.deleted, ~Label.skipped)
+    return Census(session.scalar(tasks) or 0, session.scalar(annotations) or 0)
+
+
+def ids_between(session: Session, project: Project, first: int, last: int) -> list[int]:
+    """Label Studio's ids, in order, of the tasks believed to be there in a range."""
+    within = Task.studio_id.between(first, last)
+    rows = select(Task.studio_id).where(Task.project_id == project.id, within, ~Task.gone)
+    return list(session.scalars(rows.order_by(Task.studio_id)))
+
+
+def drawn(session: Session, project: Project, studio_ids: Iterable[int]) -> set[int]:
+    """Those of the tasks that annotators were ever asked for."""
+    found: set[int] = set()
+    for some in chunks(list(studio_ids)):
+        rows = select(Task.studio_id).where(Task.project_id == project.id, Task.studio_id.in_(some))
+        asked = exists().where(Draw.task_id == Task.id, Draw.round_id == Round.id, Round.subset_id.is_(None))
+        found |= set(session.scalars(rows.where(asked)))
+    return found
 
 
 def set_aside(session: Session, task_id: int, problem: str | None) -> None:

@@ -44,11 +44,6 @@ def by_address(session: Session, studio_url: str, studio_id: int) -> Project | N
     return session.scalar(select(Project).where(Project.studio_url == studio_url, Project.studio_id == studio_id))
 
 
-def by_secret(session: Session, secret: str) -> Project | None:
-    """Whoever shows a project's secret speaks for that project, whatever id its message carries."""
-    return session.scalar(select(Project).where(Project.secret == secret)) if secret else None
-
-
 def connected(session: Session) -> Sequence[Project]:
     return session.scalars(select(Project).where(Project.connected).order_by(Project.id)).all()
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select, true
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session, aliased, contains_eager
 
+from store.pool import chunks
 from store.tables import Draw, Label, Mode, Model, Project, Round, RoundState, Subset, Task, now
 
 SEED = "seed"
@@ -30,8 +31,9 @@ class Progress:
     skipped: int
 
     @property
-    def complete(self) -> bool:
-        return self.labels >= self.wanted or self.settled >= self.drawn
+    def needs(self) -> int:
+        """How many more tasks must at least be answered or lost before the round is complete; at most 0 if it is."""
+        return min(self.wanted - self.labels, self.drawn - self.settled)
 
 
 def latest(session: Session, project: Project, subset: Subset | None = None) -> Round | None:
@@ -92,6 +94,25 @@ def progress(session: Session, round_: Round) -> Progress:
     )
 
 
+def published_draws(session: Session, project: Project, studio_ids: Iterable[int]) -> list[Draw]:
+    """Of those of the tasks that are labelled, the draw whose weights stand beside them in Label Studio: the newest
+    that annotators were asked by."""
+    labelled = exists().where(Label.task_id == Task.id, ~Label.deleted)
+    newest: dict[int, Draw] = {}
+    for some in chunks(list(studio_ids)):
+        drawn = (
+            select(Draw)
+            .join(Round)
+            .join(Task)
+            .options(contains_eager(Draw.round), contains_eager(Draw.task))
+            .where(Task.project_id == project.id, Task.studio_id.in_(some), ~Task.gone, labelled)
+            .where(Round.subset_id.is_(None), Round.state != RoundState.DRAWN)
+            .order_by(Round.number)
+        )
+        newest |= {draw.task_id: draw for draw in session.scalars(drawn)}
+    return list(newest.values())
+
+
 def add(session: Session, project: Project, round_: Round, draws: Iterable[Draw]) -> None:
     """Stores a round with its draws. A round number exists once, so a second try at the same draw fails here."""
     round_.project_id = project.id
@@ -123,19 +144,26 @@ def open_(session: Session, round_: Round) -> None:
         round_.opened_at = now()
 
 
-def close_if_complete(session: Session, project: Project) -> Round | None:
+def close_if_complete(session: Session, project: Project, *, arrived: int | None = None) -> Round | None:
     """Closes the open round when its last label is in; training is due from the moment this commits. A seed round ends
     as well when labels that were there already have made a model meanwhile: annotators need not go on with random
-    tasks then. What they have labelled of them trains with the next model."""
+    tasks then. What they have labelled of them trains with the next model.
+
+    `arrived` says how many annotations and deleted tasks have been stored since the last call, if they are all that
+    was: while the round surely needs more, it is not counted again."""
     last = latest(session, project)
     if last is None or last.state != RoundState.OPEN:
+        return None
+    if arrived is not None and last.needs is not None and last.needs > arrived:
+        last.needs -= arrived
         return None
     if last.rule == SEED and current_model(session, project) is not None:
         _close(last)
         last.state = RoundState.TRAINED
         last.f_trained_at = last.trained_at = now()
         return last
-    return _close(last) if progress(session, last).complete else None
+    last.needs = progress(session, last).needs
+    return _close(last) if last.needs <= 0 else None
 
 
 def close_early(session: Session, project: Project) -> Round | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import ColumnElement, Select, and_, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session, contains_eager
@@ -175,8 +175,15 @@ def published(session: Session, subset: Subset, number: int | None, withdrawn: S
 
 def members(session: Session, subset: Subset) -> Sequence[Draw]:
     """The draws of its tasks that are still there, in the order of selection."""
-    drawn = select(Draw).join(Round).join(Task).options(contains_eager(Draw.round), contains_eager(Draw.task))
-    return session.scalars(drawn.where(_is_member(subset)).order_by(Round.number, Draw.rank)).all()
+    return session.scalars(_members(subset).order_by(Round.number, Draw.rank)).all()
+
+
+def members_among(session: Session, subset: Subset, studio_ids: Iterable[int]) -> list[Draw]:
+    """Those of them whose tasks have one of these ids in Label Studio."""
+    found = (
+        session.scalars(_members(subset).where(Task.studio_id.in_(some))) for some in pool.chunks(list(studio_ids))
+    )
+    return [draw for some in found for draw in some]
 
 
 def dropped(session: Session, subset: Subset) -> Sequence[Task]:
@@ -203,6 +210,11 @@ def published_names(session: Session, project: Project, beside: Subset) -> dict[
     for task_id, name in rows:
         names.setdefault(task_id, []).append(name)
     return names
+
+
+def _members(subset: Subset) -> Select[Draw]:
+    drawn = select(Draw).join(Round).join(Task).options(contains_eager(Draw.round), contains_eager(Draw.task))
+    return drawn.where(_is_member(subset))
 
 
 def _is_member(subset: Subset) -> ColumnElement[bool]:

@@ -8,7 +8,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, String, TypeDecorator, UniqueConstraint, func
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    TypeDecorator,
+    UniqueConstraint,
+    func,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 
@@ -27,6 +39,10 @@ class Moment(TypeDecorator[datetime]):
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+
+StudioId = BigInteger().with_variant(Integer(), "sqlite")
+"""An id that Label Studio gave: how large they get is its own business."""
 
 
 def now() -> datetime:
@@ -72,7 +88,7 @@ class Project(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     studio_url: Mapped[str]
-    studio_id: Mapped[int]
+    studio_id: Mapped[int] = mapped_column(StudioId)
     title: Mapped[str]
     token: Mapped[str]
     secret: Mapped[str] = mapped_column(unique=True)
@@ -103,6 +119,10 @@ class Project(Base):
     created_at: Mapped[datetime] = mapped_column(default=now)
     webhook_seen_at: Mapped[datetime | None]
     reconciled_at: Mapped[datetime | None]
+    read_until: Mapped[datetime | None]
+    """Up to when, by Label Studio's clock, its changes were read."""
+    read_wholly_at: Mapped[datetime | None]
+    """When all of its tasks were last read, changed or not."""
 
     @property
     def root(self) -> Path | None:
@@ -116,7 +136,7 @@ class Task(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"))
-    studio_id: Mapped[int]
+    studio_id: Mapped[int] = mapped_column(StudioId)
     data: Mapped[dict[str, Any]]
     gone: Mapped[bool] = mapped_column(default=False)
     """Deleted in Label Studio. The row stays, because draws and labels speak of it."""
@@ -183,6 +203,9 @@ class Round(Base):
     reserve: Mapped[float]
     sharpness: Mapped[float]
     """What the project was set to when the round was drawn, so that each weight can be explained later."""
+    needs: Mapped[int | None]
+    """At least so many more labels must arrive before the open round can be complete; None where that has to be counted
+    first. It saves the counting at every label but the last few."""
     drawn_at: Mapped[datetime] = mapped_column(default=now)
     opened_at: Mapped[datetime | None]
     closed_at: Mapped[datetime | None]
@@ -244,13 +267,13 @@ class Label(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("project.id", ondelete="CASCADE"))
-    annotation_id: Mapped[int]
+    annotation_id: Mapped[int] = mapped_column(StudioId)
     task_id: Mapped[int] = mapped_column(ForeignKey("task.id"), index=True)
     class_name: Mapped[str | None]
     """None where the annotator skipped, or where `problem` says why there is no class."""
     skipped: Mapped[bool]
     ground_truth: Mapped[bool]
-    annotator: Mapped[int | None]
+    annotator: Mapped[int | None] = mapped_column(StudioId)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     deleted: Mapped[bool] = mapped_column(default=False)
@@ -258,7 +281,7 @@ class Label(Base):
     """Whether it came with the task, or was there before the project was connected: then the task is one of those that
     subsets are selected from."""
     problem: Mapped[str | None]
-    draw_id: Mapped[int | None] = mapped_column(ForeignKey("draw.id"))
+    draw_id: Mapped[int | None] = mapped_column(ForeignKey("draw.id"), index=True)
     """None for a label nobody asked for. One that an annotator made all the same counts as manual: weight 1, left out
     of estimates."""
     round_number: Mapped[int]

@@ -96,6 +96,8 @@ def tidy_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Unreachable(f"{url!r} is not a web address; give it like http://localhost:8080")
+    if "@" in parts.netloc:
+        raise Unreachable("the address names a user or a password in front of its host; leave them out")
     return url
 
 

@@ -98,6 +98,15 @@ def webhooks(project: StudioProject, url: str) -> list[dict[str, Any]]:
     return [row for row in rows if row["url"] == f"{url}/webhook" and row.get("project") == project.id]
 
 
+def webhook_is_ours(project: StudioProject, url: str, secret: str) -> bool:
+    """Whether the one webhook that leads here shows the secret and sends what we need."""
+    rows = webhooks(project, url)
+    wanted = {"headers": {SECRET_HEADER: secret}, "is_active": True, "send_payload": True}
+    if len(rows) != 1 or any(rows[0].get(name) != value for name, value in wanted.items()):
+        return False
+    return bool(rows[0].get("send_for_all_actions")) or set(ACTIONS) <= set(rows[0].get("actions") or [])
+
+
 def remove_webhooks(project: StudioProject, url: str) -> None:
     for row in webhooks(project, url):
         remove(project, f"/api/webhooks/{row['id']}/")

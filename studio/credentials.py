@@ -12,8 +12,10 @@ import requests
 
 from studio.errors import BadToken, NotLabelStudio, ServerFault
 
-RENEW_BEFORE = 60
-"""Seconds before an access token's end at which a new one is fetched; it lives 300 s."""
+RENEW_BEFORE = 60.0
+"""Seconds before an access token's end at which a new one is fetched."""
+ACCESS_SECONDS = 300.0
+"""What an access token lives where it does not say."""
 
 
 class Credential(Protocol):
@@ -36,10 +38,11 @@ class PersonalAccessToken:
     def __init__(self, token: str) -> None:
         self._token = token
         self._access = ""
-        self._ends = 0.0
+        self._ends = -float("inf")
+        """By our own clock since it was fetched: Label Studio's may show another time, and either may be set."""
 
     def header(self, session: requests.Session, url: str, timeout: float) -> str:
-        if time.time() > self._ends - RENEW_BEFORE:
+        if time.monotonic() > self._ends - RENEW_BEFORE:
             self._renew(session, url, timeout)
         return f"Bearer {self._access}"
 
@@ -60,12 +63,12 @@ class PersonalAccessToken:
                 f"{url} refuses the personal access token (HTTP {answer.status_code}): it may be revoked; "
                 "make a new one in Label Studio under Account & Settings → Personal Access Token"
             )
+        fetched = time.monotonic()
         try:
             self._access = str(answer.json()["access"])
         except (ValueError, KeyError, TypeError) as error:
             raise NotLabelStudio(f"{url} answers, but not as Label Studio does; check the address") from error
-        ends = _claims(self._access).get("exp")
-        self._ends = float(ends) if isinstance(ends, int | float) else time.time() + 300
+        self._ends = fetched + _lifetime(self._access)
 
 
 def credential(token: str) -> Credential:
@@ -74,6 +77,14 @@ def credential(token: str) -> Credential:
     if not token or not token.isascii() or any(c.isspace() for c in token):
         raise BadToken("the token is empty or holds blanks; copy it from Label Studio under Account & Settings")
     return PersonalAccessToken(token) if _claims(token).get("token_type") == "refresh" else LegacyToken(token)
+
+
+def _lifetime(access: str) -> float:
+    claims = _claims(access)
+    begins, ends = claims.get("iat"), claims.get("exp")
+    if isinstance(begins, int | float) and isinstance(ends, int | float) and ends > begins:
+        return float(ends - begins)
+    return ACCESS_SECONDS
 
 
 def _claims(token: str) -> dict[str, object]:

@@ -35,7 +35,10 @@ def fetch(client: Client, address: str) -> bytes:
 def _path_on_server(client: Client, address: str) -> str:
     if address.startswith(client.url + "/"):
         address = address[len(client.url) :]
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError as error:  # a second slash, and then what cannot be a host
+        raise ForeignFile(f"{address[:120]} is not an address of a file") from error
     if parts.scheme or parts.netloc or not address.startswith("/") or address.startswith("//"):
         raise ForeignFile(f"{address[:120]} is not on the connected Label Studio {client.url}")
     if not parts.path.startswith("/data/") or ".." in unquote(unquote(parts.path)).split("/"):

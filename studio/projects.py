@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from studio.client import Client
@@ -12,6 +14,11 @@ from studio.errors import NotFound, NotLabelStudio
 from studio.messages import Annotation, read_annotation
 
 PAGE = 1000
+ASKED = 400
+"""Tasks named one by one in an address, which servers in between may cut at eight thousand characters."""
+LAST_ID = 2**31 - 1
+MOMENT = "%Y-%m-%dT%H:%M:%S.%fZ"
+"""The one way to write a time that Label Studio's filters understand; any other is a server error."""
 
 
 @dataclass(frozen=True)
@@ -59,31 +66,43 @@ class StudioProject:
     def change(self, **settings: Any) -> None:
         self.client.patch(f"/api/projects/{self.id}/", settings)
 
-    def tasks(self) -> Iterator[list[StudioTask]]:
-        """All tasks, page by page in ascending id. Named fields only: the default ones cost eight times as much."""
-        fields = "id,data,total_annotations,cancelled_annotations"
-        for page in self._pages(include=fields):
-            yield [StudioTask(t["id"], t["data"], t["total_annotations"] + t["cancelled_annotations"]) for t in page]
+    def moment(self) -> datetime:
+        """What time it is by Label Studio's own clock, which stamps its changes; by ours where it does not say."""
+        stamp = self.client.request("GET", "/api/version").headers.get("Date", "")
+        try:
+            return parsedate_to_datetime(stamp).astimezone(UTC)
+        except ValueError:
+            return datetime.now(UTC)
 
-    def annotations(self) -> Iterator[list[tuple[StudioTask, list[Annotation]]]]:
-        """The annotated tasks with their annotations, page by page; skips are annotations too."""
-        carrying = {
-            "filters": {
-                "conjunction": "or",
-                "items": [
-                    {"filter": f"filter:tasks:{count}", "operator": "greater", "type": "Number", "value": 0}
-                    for count in ("total_annotations", "cancelled_annotations")
-                ],
-            }
-        }
-        for page in self._pages(fields="all", query=json.dumps(carrying)):
-            yield [
-                (
-                    StudioTask(t["id"], t["data"], len(t["annotations"])),
-                    [read_annotation(a, task_id=t["id"]) for a in t["annotations"]],
-                )
-                for t in page
+    def tasks(
+        self, *, since: datetime | None = None, first: int = 1, last: int = LAST_ID
+    ) -> Iterator[list[StudioTask]]:
+        """Tasks page by page in ascending id: all of them, those of a range of ids, or those that changed since a
+        moment. An annotation made, changed or deleted changes its task, an entry of a queue does not. Named fields
+        only: the default ones cost eight times as much."""
+        changed = [] if since is None else [_where("updated_at", "greater", "Datetime", since.strftime(MOMENT))]
+        while True:
+            items = [_where("id", "in", "Number", {"min": first, "max": last}), *changed]
+            body = self._listed(items, include="id,data,total_annotations,cancelled_annotations")
+            found = [
+                StudioTask(t["id"], t["data"], t["total_annotations"] + t["cancelled_annotations"])
+                for t in body["tasks"]
             ]
+            if found:
+                yield found
+            if not found or len(found) >= body["total"]:
+                return
+            first = found[-1].id + 1  # not the next page's number: a deletion in between would shift the pages
+
+    def census(self, first: int = 1, last: int = LAST_ID) -> tuple[int, int]:
+        """How many tasks there are in a range of ids, and how many annotations on them, skips not counted."""
+        body = self._listed([_where("id", "in", "Number", {"min": first, "max": last})], page_size=1, include="id")
+        return int(body["total"]), int(body["total_annotations"])
+
+    def annotations_of(self, task_ids: Sequence[int]) -> Iterator[dict[int, list[Annotation]]]:
+        """The annotations of some tasks, skips included, some hundred tasks at a time."""
+        for page in self._selected(task_ids, fields="all"):
+            yield {t["id"]: [read_annotation(a, task_id=t["id"]) for a in t["annotations"]] for t in page}
 
     def has_annotation(self, annotation_id: int) -> bool:
         try:
@@ -94,37 +113,36 @@ class StudioProject:
 
     def data_of(self, task_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
         """The data of some tasks; a task that is not in the answer no longer exists."""
-        found: dict[int, dict[str, Any]] = {}
-        for start in range(0, len(task_ids), PAGE):
-            some = list(task_ids[start : start + PAGE])
-            query = json.dumps({"selectedItems": {"all": False, "included": some}})
-            for page in self._pages(include="id,data", query=query):
-                found |= {task["id"]: task["data"] for task in page}
-        return found
+        pages = self._selected(task_ids, include="id,data")
+        return {task["id"]: task["data"] for page in pages for task in page}
+
+    def predictions_of(self, task_ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+        pages = self._selected(task_ids, fields="all")
+        return {task["id"]: task["predictions"] for page in pages for task in page}
 
     def replace_data(self, task_id: int, data: Mapping[str, Any]) -> dict[str, Any]:
         """Writes a task's data and returns what is stored. A PATCH replaces the whole object, unchecked: hand over
         everything `data_of` gave, or the address of the image is lost."""
         return dict(self.client.patch(f"/api/tasks/{task_id}/", {"data": data})["data"])
 
-    def _pages(self, **params: Any) -> Iterator[list[dict[str, Any]]]:
+    def _selected(self, task_ids: Sequence[int], **params: Any) -> Iterator[list[dict[str, Any]]]:
+        for start in range(0, len(task_ids), ASKED):
+            some = list(task_ids[start : start + ASKED])
+            query = json.dumps({"selectedItems": {"all": False, "included": some}})
+            yield self._page(query=query, page_size=ASKED, **params)["tasks"]
+
+    def _listed(self, items: list[dict[str, Any]], *, page_size: int = PAGE, **params: Any) -> dict[str, Any]:
+        query = json.dumps({"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]})
+        return self._page(query=query, page_size=page_size, **params)
+
+    def _page(self, **params: Any) -> dict[str, Any]:
         """Always unresolved: data with signed file addresses must never be written back, for those expire."""
-        page, seen = 1, 0
-        while True:
-            try:
-                body = self.client.get(
-                    "/api/tasks", project=self.id, page=page, page_size=PAGE, resolve_uri="false", **params
-                )
-            except NotFound:
-                if page == 1:
-                    raise  # the project itself is gone, which is not the same as empty
-                return  # a page past the end; tasks were deleted while we read
-            yield body["tasks"]
-            seen += len(body["tasks"])
-            if not body["tasks"] or seen >= body["total"]:
-                return
-            page += 1
+        return dict(self.client.get("/api/tasks", project=self.id, page=1, resolve_uri="false", **params))
 
     def _known(self) -> str:
         names = [f"{p['id']} ({p['title']})" for p in self.client.get("/api/projects/", page_size=20)["results"]]
         return f"there are: {', '.join(names)}" if names else "there is none yet"
+
+
+def _where(field: str, operator: str, kind: str, value: Any) -> dict[str, Any]:
+    return {"filter": f"filter:tasks:{field}", "operator": operator, "type": kind, "value": value}

@@ -7,30 +7,47 @@ With uncertainty sampling, Label Studio serves the unlabelled tasks that carry a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from studio.errors import QueueIncomplete
 from studio.projects import StudioProject
 
+SAMPLING = "Uncertainty sampling"
 PREFIX = "iwes-queue-"
 """Predictions of versions that begin so are ours to delete."""
 
 
-def upload(project: StudioProject, name: str, task_ids: Sequence[int]) -> None:
-    """Stores the queue without serving it yet. Safe to repeat: what an earlier try left behind is removed first."""
-    there = versions(project)
-    if there.get(name) == len(task_ids):
-        return
-    if name in there:
-        delete(project, name)
-    sent = [
-        {"task": task_id, "result": [], "score": (rank + 1) / (len(task_ids) + 1), "model_version": name}
-        for rank, task_id in enumerate(task_ids)
-    ]
+def upload(project: StudioProject, name: str, scores: Mapping[int, float]) -> int:
+    """Stores the queue without serving it yet: each task once, under its score. What is there already, from a try that
+    was cut off or before somebody meddled with it, is completed: entries that are missing are added, doubled ones are
+    removed. Returns how many it took; nothing is deleted that annotators may have on their screens."""
+    held = versions(project).get(name, 0)
+    if held == len(scores):
+        return 0
+    entries = _entries(project, name, list(scores)) if held else {}
+    missing = [task_id for task_id in scores if task_id not in entries]
+    extra = [entry for found in entries.values() for entry in found[1:]]
+    for entry in extra:
+        project.client.delete(f"/api/predictions/{entry}/")
+    if missing:
+        _add(project, name, {task_id: scores[task_id] for task_id in missing})
+    return len(missing) + len(extra)
+
+
+def _entries(project: StudioProject, name: str, task_ids: Sequence[int]) -> dict[int, list[int]]:
+    """Ids of the queue's predictions by task, the oldest first."""
+    found = {
+        task_id: sorted(int(p["id"]) for p in predictions if p.get("model_version") == name)
+        for task_id, predictions in project.predictions_of(task_ids).items()
+    }
+    return {task_id: ids for task_id, ids in found.items() if ids}
+
+
+def _add(project: StudioProject, name: str, scores: Mapping[int, float]) -> None:
+    sent = [{"task": task_id, "result": [], "score": score, "model_version": name} for task_id, score in scores.items()]
     answer = project.client.post(f"/api/projects/{project.id}/import/predictions", sent)
     created = answer.get("created") if isinstance(answer, dict) else None
     if created != len(sent):
-        delete(project, name)
         raise QueueIncomplete(
             f"Label Studio stored {created} of {len(sent)} entries of the queue {name}; "
             "annotators stay on the previous queue and publishing is tried again"
@@ -45,7 +62,7 @@ def serve(project: StudioProject, name: str, *, previous: str | None) -> None:
     submit (400, or 500 where the two cross) if that prediction is gone; annotators who had a task open during the
     switch would lose their label.
     """
-    project.change(model_version=name, sampling="Uncertainty sampling")
+    project.change(model_version=name, sampling=SAMPLING)
     for other in versions(project):
         if _number(other) < _number(name) and other != previous:
             delete(project, other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -33,10 +34,21 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelStudio]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty SQLite store, to be copied: its migrations take longer than most tests."""
+    path: Path = tmp_path_factory.mktemp("migrated") / "store.db"
+    open_store(f"sqlite:///{path}").close()
+    return path
+
+
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path: Path, migrated: Path) -> Settings:
     """SQLite in the test's folder; or the database named by IWES_TEST_DATABASE_URL, emptied after each test."""
     database = os.environ.get("IWES_TEST_DATABASE_URL", "")
+    if not database:
+        (tmp_path / "home").mkdir(mode=0o700)
+        shutil.copy(migrated, tmp_path / "home" / "store.db")
     return Settings.from_env({"IWES_HOME": str(tmp_path / "home"), "DATABASE_URL": database})
 
 
@@ -134,7 +146,7 @@ def put_label(store: Store, project: Project, studio_id: int, new: labels.NewLab
     """A label as it arrives: recorded, and the round closed if it was the last."""
     with store.write() as session:
         task = pool.by_studio_id(session, project, [studio_id])[studio_id]
-        labels.record(session, project, task, new)
+        labels.record(session, project, [(task.id, new)])
         rounds.close_if_complete(session, project)
 
 

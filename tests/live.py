@@ -17,7 +17,7 @@ import pytest
 import requests
 
 from backend.demo.annotator import Annotator
-from backend.demo.label_config import label_config
+from backend.demo.label_config import CONTROL, IMAGE, label_config
 from backend.demo.members import token_session
 from backend.embedded.label_studio import LabelStudio, await_label_studio, start_label_studio
 from backend.embedded.ports import any_free
@@ -140,6 +140,11 @@ def make_pool(
     ]
     answer = post(f"/api/projects/{project}/import?return_task_ids=1", tasks)
     return Pool(studio, project, list(answer["task_ids"]), truth)
+
+
+def choice(class_name: str, control: str = CONTROL) -> list[dict[str, Any]]:
+    """An annotation's result that says this class."""
+    return [{"from_name": control, "to_name": IMAGE, "type": "choices", "value": {"choices": [class_name]}}]
 
 
 class Wire:

@@ -47,7 +47,7 @@ class Annotator:
         """Label until told to stop or `limit` tasks are done, waiting a little whenever there are no tasks."""
         done = 0
         while not stop.is_set() and (limit is None or done < limit):
-            if self.label_one(stop):
+            if self._label_if_up(stop):
                 done += 1
             else:
                 self.idle_seconds += IDLE_SECONDS
@@ -69,6 +69,16 @@ class Annotator:
         self.submit(task, self.truth(task["data"]), started)
         return True
 
+    def _label_if_up(self, stop: threading.Event) -> bool:
+        """While Label Studio is being started again there is nothing to do. Whether it has kept an answer that was on
+        its way, it knows itself: if not, it hands out the same task again."""
+        before = len(self.given)
+        try:
+            return self.label_one(stop)
+        except requests.ConnectionError:
+            del self.given[before:]
+            return False
+
     def next_task(self) -> dict[str, Any] | None:
         """What "Label All Tasks" asks for, before the first task and after each submit."""
         address = f"{self.url}/api/dm/actions?id=next_task&project={self.project}"
@@ -80,18 +90,8 @@ class Annotator:
         return task
 
     def submit(self, task: Mapping[str, Any], choice: str, started: datetime) -> None:
-        predictions = task.get("predictions") or [{"id": None}]
-        body = {
-            "lead_time": (datetime.now(UTC) - started).total_seconds(),
-            "result": [_region(choice)],
-            "draft_id": 0,
-            "parent_prediction": predictions[0]["id"],
-            "parent_annotation": None,
-            "started_at": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "unique_id": str(uuid.uuid4()),
-            "project": str(self.project),
-        }
         address = f"{self.url}/api/tasks/{task['id']}/annotations?project={self.project}"
+        body = submission(self.project, task, [region(choice)], started)
         self._post(address, body, self.submit_seconds).raise_for_status()
 
     def _post(self, address: str, body: Mapping[str, Any], seconds: list[float]) -> requests.Response:
@@ -108,7 +108,24 @@ class Annotator:
                 self.failure = error
 
 
-def _region(choice: str) -> dict[str, Any]:
+def submission(
+    project: int, task: Mapping[str, Any], result: list[dict[str, Any]], started: datetime
+) -> dict[str, Any]:
+    """What the editor posts when "Submit" is pressed."""
+    predictions = task.get("predictions") or [{"id": None}]
+    return {
+        "lead_time": (datetime.now(UTC) - started).total_seconds(),
+        "result": result,
+        "draft_id": 0,
+        "parent_prediction": predictions[0]["id"],
+        "parent_annotation": None,
+        "started_at": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "unique_id": str(uuid.uuid4()),
+        "project": str(project),
+    }
+
+
+def region(choice: str) -> dict[str, Any]:
     region_id = "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(10))
     return {
         "value": {"choices": [choice]},

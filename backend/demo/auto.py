@@ -37,14 +37,14 @@ class AutoRun:
         self._seen: tuple[object, ...] = ()
         self._moved_at = time.monotonic()
 
-    def follow(self, rounds: int, look: Callable[[], Situation], screen: Screen, check: Callable[[], None]) -> None:
+    def follow(self, rounds: int, look: Callable[[], Situation], screen: Screen, supervise: Callable[[], None]) -> None:
         now = look()
         last = (now.finished[-1].number if now.finished else 0) + rounds
         stop = threading.Event()
         thread = self._annotator.run_in_thread(stop)
         try:
             while not _done(now, last):
-                check()
+                supervise()
                 now = look()
                 if now.finished and now.finished[-1].number >= last:
                     stop.set()

@@ -10,6 +10,7 @@ from functools import partial
 from rich.console import Console
 from rich.panel import Panel
 
+from backend.admin_token import sign_in_hint
 from backend.demo import watch
 from backend.demo.annotator import Annotator
 from backend.demo.auto import AutoRun
@@ -27,6 +28,7 @@ from backend.embedded.label_studio import LabelStudio, await_label_studio, start
 from backend.embedded.ports import PortBusy, first_free, is_free
 from backend.embedded.process import Stack
 from backend.embedded.studio_template import copy_template, migrated_template
+from backend.embedded.supervision import Supervisor
 from backend.up import start_backend
 from jobs.workplace import Workplace, workplace
 from store import projects
@@ -74,10 +76,12 @@ class Demo:
         with workplace(settings) as place:
             project = self._connect(place, studio, studio_id)
             self._console.print(self._panel(studio, project), soft_wrap=False)
+            self._console.print(f"The loop's own page: {sign_in_hint(settings)}", highlight=False, markup=False)
+            supervisor = Supervisor(stack, self._say)
             if self._options.auto:
-                self._follow_annotator(stack, place, project, demo, pictures)
+                self._follow_annotator(supervisor, place, project, demo, pictures)
             else:
-                self._follow(stack, place, project)
+                self._follow(supervisor, place, project)
 
     def _source(self) -> Digits | OwnImages:
         if self._options.data is None:
@@ -147,16 +151,19 @@ class Demo:
         ]
         return Panel("\n".join(lines), title="The demo runs", expand=False)
 
-    def _follow(self, stack: Stack, place: Workplace, project: Project) -> None:
+    def _say(self, line: str) -> None:
+        self._console.print(line, style="yellow", markup=False)
+
+    def _follow(self, supervisor: Supervisor, place: Workplace, project: Project) -> None:
         look = partial(watch.look, place, project.id, {})
         with Screen(self._console, table=False) as screen:
             while True:
-                stack.check()
+                supervisor.look()
                 screen.show(look(), {})
                 time.sleep(POLL_SECONDS)
 
     def _follow_annotator(
-        self, stack: Stack, place: Workplace, project: Project, demo: DemoProject, pictures: Pictures
+        self, supervisor: Supervisor, place: Workplace, project: Project, demo: DemoProject, pictures: Pictures
     ) -> None:
         from backend.demo.accuracy import HeldOut  # brings torch too
 
@@ -166,4 +173,4 @@ class Demo:
         annotator.ready = lambda: bool(watch.queued(place, project.id) - set(annotator.given))
         run = AutoRun(place, project, annotator, HeldOut(pictures, place.workshop).accuracy)
         with Screen(self._console, table=True) as screen:
-            run.follow(self._options.rounds, partial(watch.look, place, project.id, {}), screen, stack.check)
+            run.follow(self._options.rounds, partial(watch.look, place, project.id, {}), screen, supervisor.look)

@@ -6,6 +6,7 @@ import json
 import os
 import urllib.request
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from backend.embedded.ports import PortBusy, require_free
@@ -64,7 +65,9 @@ class LabelStudio:
 
     def process(self, log: Path) -> Process:
         argv = [str(self.executable), "start", "--no-browser", "--internal-host", "127.0.0.1", "--port", str(self.port)]
-        return Process("label-studio", argv, log, self.environment())
+        # A busy port is an error: it would silently take the next one.
+        free = partial(require_free, self.port, "Label Studio")
+        return Process("label-studio", argv, log, self.environment(), before=free)
 
 
 def base_environment(data: Path) -> dict[str, str]:
@@ -77,8 +80,7 @@ def base_environment(data: Path) -> dict[str, str]:
 
 
 def start_label_studio(stack: Stack, studio: LabelStudio, log: Path) -> Process:
-    """Start it; `await_label_studio` says when it is ready. A busy port is an error: it would take the next one."""
-    require_free(studio.port, "Label Studio")
+    """Start it; `await_label_studio` says when it is ready."""
     return stack.start(studio.process(log))
 
 

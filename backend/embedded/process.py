@@ -11,10 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.05
+KILL_SECONDS = 5.0
 TAIL_LINES = 15
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -31,13 +33,23 @@ class Process:
     children (a gunicorn, an RQ worker) have children of their own, which only they can take along.
     """
 
-    def __init__(self, name: str, argv: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None):
+    def __init__(
+        self,
+        name: str,
+        argv: Sequence[str | Path],
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        before: Callable[[], None] = lambda: None,
+    ):
+        """`before` is called at each start and raises what keeps the child from starting, such as a port in use."""
         self.name = name
         self.argv = [str(part) for part in argv]
         self.log = log
         self.env = None if env is None else dict(env)
+        self._before = before
         self._child: subprocess.Popen[bytes] | None = None
         self._log_start = 0
+        self._started_at = time.monotonic()
 
     @property
     def pid(self) -> int | None:
@@ -60,12 +72,18 @@ class Process:
     def running(self) -> bool:
         return self._child is not None and self.exit_code is None
 
+    @property
+    def age(self) -> float:
+        """Seconds since its last start."""
+        return time.monotonic() - self._started_at
+
     def start(self) -> None:
         if self.running:
             raise RuntimeError(f"{self.name} is already running")
         if threading.current_thread() is not threading.main_thread():
             # The kernel's death signal follows the starting thread, not the process: a child would end with it.
             raise RuntimeError(f"{self.name} must be started from the main thread")
+        self._before()
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._log_start = log.tell()
@@ -81,6 +99,7 @@ class Process:
                 )
             except OSError as error:
                 raise ProcessFailed(f"{self.name} could not be started: {error}") from error
+        self._started_at = time.monotonic()
 
     def wait_until(self, check: Callable[[], bool], timeout: float, what: str) -> None:
         """Return once `check()` holds; fail if the child ends first or `timeout` seconds go by."""
@@ -96,6 +115,11 @@ class Process:
 
     def failure(self, happened: str) -> ProcessFailed:
         return ProcessFailed(f"{self.name} {happened}; the end of {self.log}:\n{self.log_tail()}")
+
+    def note(self, line: str) -> None:
+        """A line of ours in the child's log, for whoever reads there what happened; a full disk costs only the line."""
+        with suppress(OSError), self.log.open("a", encoding="utf-8") as log:
+            log.write(f"--- {datetime.now(UTC).isoformat(timespec='seconds')} {line}\n")
 
     def log_tail(self, lines: int = TAIL_LINES) -> str:
         """The last lines written since the last start."""
@@ -153,19 +177,25 @@ def _die_with(parent: int) -> Callable[[], None] | None:
 
 
 def _kill_session(session: int) -> None:
-    """SIGKILL every process left in a session that a child of ours leads.
+    """SIGKILL every process left in a session that a child of ours leads, and wait until they are gone: until then
+    they hold their ports.
 
     By session, not by process group: an RQ work-horse makes a group of its own but stays in its worker's session.
     """
-    for pid in _session_members(session):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + KILL_SECONDS
+    while (members := _session_members(session)) and time.monotonic() < deadline:
+        for pid in members:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(POLL_SECONDS)
 
 
 def _session_members(session: int) -> list[int]:
+    """The living ones; what has ended and is only waiting to be reaped is no member any more."""
     members = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if os.getsid(int(folder.name)) == session:
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+            if state not in "ZX" and os.getsid(int(folder.name)) == session:
                 members.append(int(folder.name))
     return members

@@ -7,13 +7,15 @@ import os
 import shutil
 import socket
 import stat
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from backend.embedded.process import Process, Stack
+from backend.embedded.process import Process, ProcessFailed, Stack
 from jobs.settings import Settings
 
 START_SECONDS = 20.0
+UNREADABLE = "Bad file format reading the append only file"
 
 
 class RedisUnavailable(RuntimeError):
@@ -23,14 +25,30 @@ class RedisUnavailable(RuntimeError):
 def start_redis(stack: Stack, settings: Settings) -> Process:
     """Start the server behind `settings.redis_url` and return once it answers."""
     path = socket_path(settings)
-    _make_private(path.parent)
-    if _answers(path):
-        raise RedisUnavailable(f"a Redis already listens on {path}: another `iwes up` or demo runs here, stop it first")
     data = settings.home / "redis"
-    data.mkdir(parents=True, exist_ok=True)
-    process = Process("redis", [find_server(), *_options(path, data)], settings.home / "logs" / "redis.log")
+
+    def prepare() -> None:
+        """A socket that a killed server left behind is no obstacle: Redis removes it. One that answers is."""
+        _make_private(path.parent)
+        if _answers(path):
+            raise RedisUnavailable(
+                f"a Redis already listens on {path}: another `iwes up` or demo runs here, stop it first"
+            )
+        if _found_unreadable(process):
+            data.rename(data.with_name(f"redis-unreadable-{time.time_ns()}"))
+        data.mkdir(parents=True, exist_ok=True)
+
+    log = settings.home / "logs" / "redis.log"
+    process = Process("redis", [find_server(), *_options(path, data)], log, before=prepare)
     stack.start(process)
-    process.wait_until(lambda: _answers(path), START_SECONDS, "it answered")
+    try:
+        process.wait_until(lambda: _answers(path), START_SECONDS, "it answered")
+    except ProcessFailed:
+        if not _found_unreadable(process):
+            raise
+        process.stop()
+        process.start()
+        process.wait_until(lambda: _answers(path), START_SECONDS, "it answered")
     return process
 
 
@@ -60,6 +78,12 @@ def _options(path: Path, data: Path) -> list[str]:
     listen = ["--port", "0", "--unixsocket", str(path), "--unixsocketperm", "700"]
     keep = ["--dir", str(data), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]
     return [*listen, *keep, "--daemonize", "no"]
+
+
+def _found_unreadable(process: Process) -> bool:
+    """Whether the last start ended at data that a power failure has spoilt. They are set aside then, not mended: all
+    that lies in Redis can be rebuilt from the store."""
+    return process.log.exists() and UNREADABLE in process.log_tail()
 
 
 def _make_private(folder: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 SHOWN = 120
+LONGEST_SHOWN = 8192  # characters looked through
 WHOLE_SECONDS = 30.0
 """An image that takes longer to fetch is given up."""
 
@@ -19,7 +22,12 @@ class Away(NotServed):
     """The image cannot be had now, and is not to blame: worth another try later."""
 
 
+_USER = re.compile(r"://[^/?#]*@")
+_QUERY = re.compile(r"(?i)^(https?://[^?#]*)[?#].*", re.DOTALL)
+
+
 def shown(address: str) -> str:
-    """The address on one line and short."""
+    """The address on one line and short; without what gives access to it, a password or the signature in its query."""
+    address = _QUERY.sub(r"\1?…", _USER.sub("://…@", address[:LONGEST_SHOWN]))
     line = "".join(sign if sign.isprintable() else "�" for sign in address[: SHOWN + 1])
     return line if len(line) <= SHOWN else line[:SHOWN] + "…"

@@ -22,7 +22,7 @@ from models.shelf import KEY_BYTES, Key, Shelf, key_of
 from models.shelf_view import View, joined
 from store.tables import Project
 from studio.client import Client
-from studio.errors import StudioError
+from studio.errors import Unreachable
 
 FETCHERS = 8
 BATCH = 128
@@ -46,7 +46,7 @@ class Loaded:
     """Place → why it cannot be had just now."""
 
 
-class NothingServed(StudioError):
+class NothingServed(Unreachable):
     """Not one image of many can be fetched: a storage is away, and no image is to blame. Worth another try later."""
 
 

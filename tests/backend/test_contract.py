@@ -64,7 +64,8 @@ def test_no_recorded_request_passes_without_the_secret(
 
 
 def test_health_tells_which_backend_it_is(client: FlaskClient) -> None:
-    assert client.get("/health").json == {"status": "UP", "model_class": "IWeS"}
+    answer = client.get("/health").json
+    assert (answer["status"], answer["model_class"]) == ("UP", "IWeS")
 
 
 def test_setup_and_versions_name_the_untrained_model(client: FlaskClient, project: Project) -> None:
@@ -208,7 +209,7 @@ def test_a_wrong_message_is_refused_by_the_name_of_its_field_and_changes_nothing
 
 def test_no_json_at_all_is_refused(client: FlaskClient, project: Project) -> None:
     for path in ("/webhook", "/predict"):
-        answer = client.post(path, data=b"\xff{", headers=HEADER)
+        answer = client.post(path, data=b"\xff{", headers=HEADER, content_type="application/json")
         assert answer.status_code == 400
         assert "not JSON" in answer.json["error"]
 

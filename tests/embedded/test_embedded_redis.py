@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from backend.embedded import redis as embedded
 from backend.embedded.process import Stack
 from backend.embedded.redis import RedisUnavailable, find_server, socket_path, start_redis
+from backend.embedded.supervision import Supervisor
 from jobs.settings import Settings
 
 
@@ -36,6 +37,15 @@ def answers(settings: Settings) -> bool:
         return bool(Redis.from_url(settings.redis_url).ping())
     except RedisConnectionError:
         return False
+
+
+def supervise_until(stack: Stack, check: Callable[[], bool]) -> None:
+    supervisor = Supervisor(stack, lambda line: None)
+    deadline = time.monotonic() + 20
+    while not check():
+        assert time.monotonic() < deadline
+        supervisor.look()
+        time.sleep(0.02)
 
 
 def test_answers_on_its_socket_and_on_no_port(settings: Settings) -> None:
@@ -63,6 +73,31 @@ def test_what_was_written_is_there_after_a_restart(settings: Settings) -> None:
     with Stack() as stack:
         start_redis(stack, settings)
         assert Redis.from_url(settings.redis_url).get("round") == b"3"
+
+
+def test_killed_server_answers_again_with_its_data_although_its_socket_was_left_behind(settings: Settings) -> None:
+    with Stack() as stack:
+        server = start_redis(stack, settings)
+        client = Redis.from_url(settings.redis_url)
+        client.config_set("appendfsync", "always")
+        client.set("round", 3)
+        killed = server.pid
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
+        supervise_until(stack, lambda: server.pid != killed and answers(settings))
+        assert client.get("round") == b"3"
+
+
+def test_data_spoilt_by_a_power_failure_are_set_aside_not_a_reason_to_stay_down(settings: Settings) -> None:
+    with Stack() as stack:
+        start_redis(stack, settings)
+        Redis.from_url(settings.redis_url).set("round", 3)
+    (spoilt,) = [path for path in (settings.home / "redis").rglob("*.aof") if path.stat().st_size]
+    spoilt.write_bytes(b"\0" * 4096)
+    with Stack() as stack:
+        start_redis(stack, settings)
+        assert Redis.from_url(settings.redis_url).get("round") is None
+    assert len(list(settings.home.glob("redis-unreadable-*"))) == 1
 
 
 def test_second_server_on_the_same_socket_is_refused(settings: Settings) -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from sqlalchemy import select
 
 from backend.cli import cli
-from backend.demo.label_config import CONTROL, IMAGE, label_config
+from backend.demo.label_config import label_config
 from backend.embedded.label_studio import LabelStudio
 from jobs.connect import Connected, Options, connect
 from jobs.reconcile import reconcile_project
@@ -20,7 +20,7 @@ from jobs.status import project_status
 from jobs.workplace import Workplace
 from store import examples, pool, projects, rounds, subsets
 from store.tables import Label, RoundState, Task
-from tests.live import DIGITS, Pool, await_, make_pool, state, write_digits
+from tests.live import DIGITS, Pool, await_, choice, make_pool, state, write_digits
 
 pytestmark = [pytest.mark.studio, pytest.mark.timeout(900)]
 
@@ -29,10 +29,6 @@ FIRST = 1000
 """The files of these tests come after those of others."""
 WRONG = 5
 """Imported labels that are wrong: the next digit."""
-
-
-def choice(class_name: str, control: str = CONTROL) -> list[dict[str, Any]]:
-    return [{"from_name": control, "to_name": IMAGE, "type": "choices", "value": {"choices": [class_name]}}]
 
 
 @pytest.fixture(scope="module")

@@ -162,7 +162,7 @@ def test_two_threads_delivering_the_last_two_labels_close_the_round_once(store: 
         with store.write() as session:
             locked = projects.lock(session, project.id)
             task = pool.by_studio_id(session, locked, [3 + n % 2])[3 + n % 2]
-            labels.record(session, locked, task, a_label(3 + n % 2))
+            labels.record(session, locked, [(task.id, a_label(3 + n % 2))])
             if rounds.close_if_complete(session, locked):
                 closed.append(n)
 

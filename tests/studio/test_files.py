@@ -22,6 +22,8 @@ from studio.files import ForeignFile, fetch
         "/data/%252e%252e/api/current-user/token",
         "/api/current-user/token",
         "data/x.png",
+        "http://studio.test//[",
+        "http://studio.test//℀/data/x.png",
         "",
     ],
 )

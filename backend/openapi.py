@@ -1,0 +1,220 @@
+"""What this application answers to, as an OpenAPI description. A new route gets its entry in PATHS; a test compares
+them with the application's own, and others send what the description allows and what it forbids."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from flask import Blueprint
+
+from studio.connection import SECRET_HEADER
+from studio.messages import LARGEST_ID, MOST_ITEMS, YEARS
+
+openapi = Blueprint("openapi", __name__)
+
+Part = dict[str, Any]
+
+ANYBODY: list[Part] = []
+LABEL_STUDIO: list[Part] = [{"secret_header": []}, {"secret_password": []}]
+PEOPLE: list[Part] = [{"token": []}, {"session": []}]
+"""Who may call: one of these has to be shown."""
+
+
+@openapi.get("/openapi.json")
+def description() -> Part:
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "IWeS for Label Studio", "version": "1"},
+        "paths": PATHS,
+        "components": {"schemas": SCHEMAS, "securitySchemes": SECURITY},
+    }
+
+
+def operation(
+    summary: str, who: list[Part], answer: Part | None, *, body: Part | None = None, others: str = "", **more: Any
+) -> Part:
+    """One method of a path. Without an answer it sends the browser on. `others` are the further statuses it may have,
+    besides those of callers who do not show who they are."""
+    statuses = [*others.split(), *(["401"] if who else []), *(["302", "429"] if who is PEOPLE else [])]
+    return {
+        "summary": summary,
+        "security": who,
+        **({"requestBody": body} if body else {}),
+        "responses": {
+            **({"200": {"description": "Done", "content": answer}} if answer else {}),
+            **{status: _other(status, pages=who is not LABEL_STUDIO) for status in sorted(set(statuses))},
+        },
+        **more,
+    }
+
+
+def as_json(schema: Part) -> Part:
+    return {"application/json": {"schema": schema}}
+
+
+def as_text(kind: str) -> Part:
+    return {kind: {"schema": TEXT}}
+
+
+def object_of(required: Part, optional: Part | None = None, **more: Any) -> Part:
+    """An object that may have further fields, as those of Label Studio do."""
+    return {"type": "object", "required": list(required), "properties": required | (optional or {}), **more}
+
+
+def list_of(item: Part, **more: Any) -> Part:
+    return {"type": "array", "items": item, **more}
+
+
+def _other(status: str, *, pages: bool) -> Part:
+    """A refusal; people's browsers get it as a page."""
+    content = as_json(_ref("Error")) | (as_text("text/html") if pages else {})
+    return {"description": HTTPStatus(int(status)).phrase, "content": content}
+
+
+def _ref(name: str) -> Part:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _or_null(schema: Part, **more: Any) -> Part:
+    return {"anyOf": [schema, {"type": "null"}], **more}
+
+
+def _event(actions: list[str], **fields: str) -> Part:
+    told = {
+        name: {"anyOf": [_ref(schema), list_of(_ref(schema), maxItems=MOST_ITEMS)]} for name, schema in fields.items()
+    }
+    return object_of({"action": {"enum": actions}, "project": _ref("Project"), **told})
+
+
+TEXT: Part = {"type": "string"}
+FLAG: Part = {"type": ["boolean", "null"]}
+
+_ANNOTATED = ["ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED"]
+_TOLD = [*_ANNOTATED, "TASKS_CREATED", "ANNOTATIONS_DELETED", "TASKS_DELETED"]
+_OF_PROJECT = _or_null(_ref("Id"), description="The same as project.id of the message.")
+
+SCHEMAS: Part = {
+    "Error": object_of({"error": TEXT}, description="Names the field, and says what was expected of it."),
+    "Id": {"type": "integer", "minimum": 1, "maximum": LARGEST_ID},
+    "Time": {**TEXT, "format": "date-time", "description": f"From the years {YEARS[0]} to {YEARS[-1]}."},
+    "Identified": object_of({"id": _ref("Id")}),
+    "Project": object_of({"id": _ref("Id")}, description="The one whose secret is shown."),
+    "Task": object_of({"id": _ref("Id"), "data": {"type": "object"}}, {"project": _OF_PROJECT}),
+    "Annotation": object_of(
+        {"id": _ref("Id"), "task": _ref("Id"), "result": list_of({}), "created_at": _ref("Time")},
+        {
+            "updated_at": _or_null(_ref("Time")),
+            "was_cancelled": FLAG,
+            "ground_truth": FLAG,
+            "completed_by": {"description": "An id, or an object with one; all else counts as unknown."},
+            "project": _OF_PROJECT,
+        },
+    ),
+    "Event": {
+        "description": "As Label Studio sends it. Of an action that is not listed here nothing more is read.",
+        "oneOf": [
+            _event(_ANNOTATED, annotation="Annotation", task="Task"),
+            _event(["TASKS_CREATED"], tasks="Task"),
+            _event(["ANNOTATIONS_DELETED"], annotations="Identified"),
+            _event(["TASKS_DELETED"], tasks="Identified"),
+            object_of({"action": {**TEXT, "not": {"enum": _TOLD}}, "project": _ref("Project")}),
+        ],
+    },
+    "PredictionRequest": object_of(
+        {"tasks": list_of(object_of({"data": {"type": "object"}}, {"id": _or_null(_ref("Id"))}))}
+    ),
+    "Prediction": object_of(
+        {
+            "result": list_of({"type": "object"}, maxItems=1),
+            "score": {"type": "number", "minimum": 0, "maximum": 1},
+            "model_version": TEXT,
+        },
+        description="Its result is empty where the image cannot be read, and before the first training.",
+    ),
+    "Health": object_of(
+        {
+            "status": {"enum": ["UP", "DOWN"]},
+            "model_class": TEXT,
+            "state": {"enum": ["ok", "degraded", "down"]},
+            "problems": list_of(TEXT),
+        }
+    ),
+}
+
+SECURITY: Part = {
+    "secret_header": {"type": "apiKey", "in": "header", "name": SECRET_HEADER, "description": "As webhooks show it."},
+    "secret_password": {"type": "http", "scheme": "basic", "description": "As Label Studio's other calls show it."},
+    "token": {"type": "http", "scheme": "bearer", "description": "The admin token."},
+    "session": {"type": "apiKey", "in": "cookie", "name": "iwes", "description": "As one gets it at /login."},
+}
+
+_PAGE = as_text("text/html")
+_LOGIN: Part = {
+    "parameters": [{"name": "next", "in": "query", "schema": TEXT, "description": "A path here, to go on to."}]
+}
+
+PATHS: Part = {
+    # what Label Studio calls
+    "/health": {
+        "get": {
+            "summary": "Whether it is up",
+            "security": ANYBODY,
+            "responses": {
+                "200": {"description": "Labels are taken in", "content": as_json(_ref("Health"))},
+                "503": {"description": "They cannot be", "content": as_json(_ref("Health"))},
+            },
+        }
+    },
+    "/setup": {
+        "post": operation(
+            "Which model answers now",
+            LABEL_STUDIO,
+            as_json(object_of({"model_version": TEXT})),
+            body={"required": False, "content": as_json({"description": "Not read: the secret tells the project."})},
+            others="503",
+        )
+    },
+    "/versions": {
+        "get": operation(
+            "The trained models, the newest first",
+            LABEL_STUDIO,
+            as_json(object_of({"versions": list_of(TEXT)})),
+            others="503",
+        )
+    },
+    "/predict": {
+        "post": operation(
+            "One prediction per task, in the tasks' order",
+            LABEL_STUDIO,
+            as_json(object_of({"results": list_of(_ref("Prediction"))})),
+            body={"required": True, "content": as_json(_ref("PredictionRequest"))},
+            others="400 413 415 503",
+        )
+    },
+    "/webhook": {
+        "post": operation(
+            "Takes in what happened in Label Studio",
+            LABEL_STUDIO,
+            as_json(object_of({"status": TEXT}, {"job": TEXT})),
+            body={"required": True, "content": as_json(_ref("Event"))},
+            others="400 413 415 503",
+        )
+    },
+    # what people ask for
+    "/": {"get": operation("What each project is doing", PEOPLE, _PAGE, others="503")},
+    "/login": {
+        "get": operation("The page to sign in", ANYBODY, _PAGE, others="302 401 429", **_LOGIN),
+        "post": operation(
+            "Signs in",
+            ANYBODY,
+            None,
+            body={"required": False, "content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}},
+            others="302 400 401 413 429",
+            **_LOGIN,
+        ),
+    },
+    "/logout": {"post": operation("Signs out", PEOPLE, None, others="400")},
+    "/metrics": {"get": operation("Figures for Prometheus", PEOPLE, as_text("text/plain"))},
+    "/openapi.json": {"get": operation("This description", PEOPLE, as_json(object_of({"openapi": TEXT})))},
+}

@@ -1,0 +1,96 @@
+"""A store that is locked, full or gone for a moment: requests get a clear answer in time, and nothing is spoilt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import func, select, text
+from werkzeug.test import TestResponse
+
+from backend import app
+from jobs.settings import Settings
+from store import projects
+from store.database import Store
+from store.tables import Label, Project
+from tests.conftest import add_round, make_project
+from tests.full_disk import no_file_beyond
+
+CREATED = json.loads((Path(__file__).parent.parent / "captures" / "webhook_ANNOTATION_CREATED.json").read_text())
+
+
+@pytest.fixture
+def impatient(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[FlaskClient]:
+    from dataclasses import replace
+
+    monkeypatch.setattr(app, "BUSY_SECONDS", 0.2)
+    made = app.create_app(replace(settings, redis_url="redis://127.0.0.1:1"))
+    yield made.test_client()
+    made.extensions["workplace"].store.close()
+
+
+@pytest.fixture
+def project(store: Store) -> Project:
+    project = make_project(store, tasks=200, control="cls", target="img", classes=["cat", "dog", "bird"])
+    add_round(store, project, 0, [1, 2, 3, 4, 5, 6, 7, 8], wanted=8)
+    return project
+
+
+def send(client: FlaskClient) -> TestResponse:
+    body: Any = CREATED["requests"][0]["body"]
+    return client.post("/webhook", json=body, headers={"X-IWeS-Secret": "s3cret"})
+
+
+def labels(store: Store) -> int:
+    with store.read() as session:
+        return session.scalar(select(func.count()).select_from(Label)) or 0
+
+
+def assert_refused_for_now(answer: TestResponse) -> None:
+    assert answer.status_code == 503, answer.text
+    assert "try again" in answer.json["error"]
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_webhook_that_finds_the_store_locked_is_told_to_come_again(
+    impatient: FlaskClient, store: Store, project: Project
+) -> None:
+    with store.write() as session:
+        projects.lock(session, project.id)
+        assert_refused_for_now(send(impatient))
+        assert impatient.get("/health").status_code == 200
+    assert labels(store) == 0
+    assert send(impatient).status_code == 200
+    assert labels(store) == 1
+
+
+def test_a_webhook_that_finds_the_disk_full_is_told_to_come_again(
+    impatient: FlaskClient, store: Store, project: Project
+) -> None:
+    if not store.is_sqlite:
+        pytest.skip("PostgreSQL's disk is not ours")
+    file = Path(str(store.engine.url.database))
+    with no_file_beyond(file.with_name(f"{file.name}-wal").stat().st_size):
+        assert_refused_for_now(send(impatient))
+        assert labels(store) == 0
+    assert send(impatient).status_code == 200
+    assert labels(store) == 1
+    with store.read() as session:
+        assert session.scalar(text("PRAGMA integrity_check")) == "ok"
+
+
+def test_connections_that_postgresql_has_dropped_are_made_anew(
+    impatient: FlaskClient, store: Store, project: Project
+) -> None:
+    if store.is_sqlite:
+        pytest.skip("SQLite has no connection to lose; set IWES_TEST_DATABASE_URL")
+    assert send(impatient).status_code == 200
+    with store.engine.connect() as connection:
+        drop = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        connection.execute(text(f"{drop} AND datname = current_database()"))
+    assert send(impatient).status_code == 200
+    assert labels(store) == 1
