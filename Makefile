@@ -19,7 +19,7 @@ unexport VIRTUAL_ENV
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint setup clean bench-speed bench-coverage bench-models bench-subsets bench-workers
+.PHONY: help demo test test-fast lint setup clean bench-speed bench-coverage bench-models bench-subsets bench-workers load faults
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
@@ -29,12 +29,15 @@ help:
 	@echo "                 NETWORK=resnet18  what is trained (iwes doctor lists what there is)"
 	@echo "make test        lint and all tests, those with a real Label Studio included"
 	@echo "make test-fast   the tests that need no Label Studio and take no more than seconds"
+	@echo "make faults      1,000 labels while everything is killed 48 times and webhooks are lost; half an hour"
+	@echo "                 LABELS=1000 KILLS=48 K=50 SEED=1"
 	@echo "make lint        ruff, mypy and the import contract"
 	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text (FULL=1: all picks)"
 	@echo "make bench-coverage  how often the intervals hold what they promise"
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
 	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST; an hour of processor time (FASHION=folder)"
 	@echo "make bench-workers   a selection by two models with one worker and with two"
+	@echo "make load            webhooks from 64 senders while a training runs; ten minutes (SECONDS=20 JSON=file QUICK=1)"
 	@echo "make setup       install everything (the other commands do it by themselves)"
 	@echo "make clean       remove what was installed; demos are kept"
 
@@ -49,6 +52,10 @@ test: setup lint
 
 test-fast: $(OURS)
 	@OMP_NUM_THREADS=1 exec $(RUN) -m pytest -m "not studio and not slow" -n 2 --dist loadfile
+
+faults: setup
+	@exec $(RUN) -m tests.faults $(if $(LABELS),--labels '$(LABELS)') $(if $(KILLS),--kills '$(KILLS)') \
+	  $(if $(K),--k '$(K)') $(if $(SEED),--seed '$(SEED)')
 
 lint: $(OURS)
 	@.venv/bin/ruff check .
@@ -73,6 +80,10 @@ bench-subsets: $(OURS)
 
 bench-workers: $(OURS)
 	@$(RUN) -m benchmarks.two_workers
+
+load: $(OURS)
+	@exec $(RUN) -m benchmarks.load $(if $(QUICK),--quick) $(if $(SECONDS),--seconds '$(SECONDS)') \
+	  $(if $(JSON),--json '$(JSON)') $(if $(WAIT),--wait '$(WAIT)') $(if $(SWEEP),--sweep)
 
 # The two environments are installed side by side, and Label Studio's database is migrated while torch installs.
 setup: $(UV)
