@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,8 +11,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from studio.client import Client
-from studio.errors import NotFound, NotLabelStudio
+from studio.errors import BadMessage, NotFound, NotLabelStudio
 from studio.messages import Annotation, read_annotation
+
+log = logging.getLogger(__name__)
 
 PAGE = 1000
 ASKED = 400
@@ -100,9 +103,10 @@ class StudioProject:
         return int(body["total"]), int(body["total_annotations"])
 
     def annotations_of(self, task_ids: Sequence[int]) -> Iterator[dict[int, list[Annotation]]]:
-        """The annotations of some tasks, skips included, some hundred tasks at a time."""
+        """The annotations of some tasks, skips included, some hundred tasks at a time. One that cannot be read is left
+        out: it must not keep the others from being found."""
         for page in self._selected(task_ids, fields="all"):
-            yield {t["id"]: [read_annotation(a, task_id=t["id"]) for a in t["annotations"]] for t in page}
+            yield {task["id"]: _readable(task) for task in page}
 
     def has_annotation(self, annotation_id: int) -> bool:
         try:
@@ -146,3 +150,13 @@ class StudioProject:
 
 def _where(field: str, operator: str, kind: str, value: Any) -> dict[str, Any]:
     return {"filter": f"filter:tasks:{field}", "operator": operator, "type": kind, "value": value}
+
+
+def _readable(task: dict[str, Any]) -> list[Annotation]:
+    found = []
+    for body in task["annotations"]:
+        try:
+            found.append(read_annotation(body, task_id=task["id"]))
+        except BadMessage as error:
+            log.warning("an annotation of task %s is left out: %s", task["id"], error)
+    return found

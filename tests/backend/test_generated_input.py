@@ -70,7 +70,7 @@ def described(door: Door, settings: Settings) -> Description:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("number", [6, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [3, pytest.param(165, marks=pytest.mark.slow)])
 def test_generated_calls_of_label_studio_are_answered_as_described(
     door: Door, described: Description, number: int
 ) -> None:
@@ -92,7 +92,7 @@ def test_generated_calls_of_label_studio_are_answered_as_described(
         for case in at_the_edges(operation):
             send(case)
     print(f"\n{door.sent.total()} generated payloads: {dict(door.sent)}")
-    assert door.sent.total() >= (WANTED if thorough else 100)
+    assert door.sent.total() >= (WANTED if thorough else 50)
     assert door.sent[200] > door.sent.total() // 20
 
 

@@ -15,7 +15,7 @@ import requests
 
 from backend.demo.annotator import region, submission
 
-SKIPS, EDITS, DELETIONS = 0.03, 0.05, 0.02
+SKIPS, MISTAKES, EDITS, DELETIONS = 0.03, 0.05, 0.05, 0.02
 REQUEST_SECONDS = 60
 PAUSE_SECONDS = 0.4
 
@@ -76,7 +76,7 @@ class Person:
         self.user = self.session.get(f"{self.url}/api/current-user/whoami", timeout=REQUEST_SECONDS).json()["id"]
         self._random = random.Random(self.seed)  # noqa: S311
         self._own: dict[int, str] = {}
-        """Own labels that can be changed, with the true class."""
+        """Own labels that are still there, with the true class."""
 
     def start(self) -> threading.Thread:
         thread = threading.Thread(target=self._work, name=self.name, daemon=True)
@@ -106,7 +106,8 @@ class Person:
             started = datetime.now(UTC)
             true = self.truth(task["data"])
             skip = self._random.random() < SKIPS
-            choice = None if skip else true if self._random.random() > EDITS else self._random.choice(self.classes)
+            mistaken = self._random.random() < MISTAKES
+            choice = None if skip else self._random.choice(self.classes) if mistaken else true
             kept = self._submit(task, choice, started)
             if kept is None:
                 return False
@@ -159,12 +160,12 @@ class Person:
         return None
 
     def _edit_one(self) -> None:
-        """Puts a wrong answer right, or now and then a right one wrong."""
+        """Puts a wrong answer right; where none is wrong, presses "Update" on one that is right."""
         if not self._own:
             return
-        annotation, true = self._random.choice(sorted(self._own.items()))
-        entry = self.book.entries[annotation]
-        choice = true if entry.choice != true else self._random.choice(self.classes)
+        wrong = [number for number, true in self._own.items() if self.book.entries[number].choice != true]
+        annotation = self._random.choice(sorted(wrong or self._own))
+        entry, choice = self.book.entries[annotation], self._own[annotation]
         body = {"lead_time": 3.1, "result": [region(choice)], "draft_id": 0, "project": str(self.project)}
         body |= {"parent_prediction": None, "parent_annotation": None}
         path = f"/api/annotations/{annotation}?taskID={entry.task}&project={self.project}"
