@@ -37,7 +37,7 @@ def cli() -> None:
     Settings come from the environment: IWES_HOME (default .iwes), DATABASE_URL (default SQLite in the home),
     REDIS_URL (default: an embedded Redis), IWES_HOST, IWES_PORT, IWES_BACKEND_URL, IWES_IMAGE_PREFIXES, IWES_DEVICE,
     IWES_CACHE, IWES_CACHE_GB, IWES_MODELS_GB, IWES_RECONCILE_SECONDS, IWES_LOG (text or json),
-    IWES_ADMIN_TOKEN (default: made once, in the home).
+    IWES_ADMIN_TOKEN (default: made once, in the home), IWES_WEB_PROCESSES.
     """
     logs.set_up(Settings.from_env().log, logging.WARNING)
 

@@ -14,11 +14,16 @@ from backend.app import create_app
 from jobs import logs
 from jobs.settings import Settings
 
-WORKERS = 2
-THREADS = 32
+THREADS = 64
 """Webhooks that wait in a process are written together, so it pays to let many in; waiting costs them nothing."""
 PREDICT_SECONDS = 120
 """Label Studio waits 100 s for a prediction."""
+
+
+def processes(settings: Settings) -> int:
+    """One writes to SQLite at a time, and who waits for that sleeps for longer and longer: a second process would not
+    take in more labels than the first, but less, and keep some waiting for seconds. PostgreSQL lets them queue."""
+    return settings.web_processes or (1 if settings.database_url.startswith("sqlite") else 2)
 
 
 class _Logger(Logger):  # type: ignore[misc]
@@ -39,7 +44,7 @@ class Server(BaseApplication):  # type: ignore[misc]
     def load_config(self) -> None:
         options: dict[str, Any] = {
             "bind": self._settings.address,
-            "workers": WORKERS,
+            "workers": processes(self._settings),
             "threads": THREADS,
             "worker_class": "gthread",
             "timeout": PREDICT_SECONDS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -32,6 +32,8 @@ class _Arrival:
     project_id: int
     event: Event
     done: bool = False
+    woken: threading.Event = field(default_factory=threading.Event)
+    """Set when it is stored, or when it is its turn to write for all that wait."""
     look: bool = False
     """Whether something may be due now."""
     failure: Exception | None = None
@@ -44,20 +46,36 @@ class Intake:
     here calls Label Studio back: it is waiting for our answer inside the annotator's own request."""
 
     place: Workplace
-    _waiting: deque[_Arrival] = field(default_factory=deque)
-    _turn: threading.Lock = field(default_factory=threading.Lock)
+    _waiting: list[_Arrival] = field(default_factory=list)
+    _writing: bool = False
+    _changing: threading.Lock = field(default_factory=threading.Lock)
     _looked_at: dict[int, float] = field(default_factory=dict)
 
     def take(self, project_id: int, event: Event) -> list[str]:
         """Stores the event and closes the round if that was its last label. Returns the jobs that are due then."""
         arrival = _Arrival(project_id, event)
-        self._waiting.append(arrival)
-        with self._turn:
-            if not arrival.done:
-                self._write([self._waiting.popleft() for _ in range(len(self._waiting))])
+        with self._changing:
+            self._waiting.append(arrival)
+            writes, self._writing = not self._writing, True
+        if not writes:
+            arrival.woken.wait()
+        if not arrival.done:
+            self._write_for_all()
         if arrival.failure is not None:
             raise arrival.failure
         return advance(self.place, project_id) if arrival.look else []
+
+    def _write_for_all(self) -> None:
+        """Each of those it was written for is woken by itself: were they to queue for a lock instead, they would have
+        to pass it on one by one, which takes longer than the writing."""
+        with self._changing:
+            together, self._waiting = self._waiting, []
+        self._write(together)
+        with self._changing:
+            following = self._waiting[0] if self._waiting else None
+            self._writing = following is not None
+        for other in ([following] if following else []) + together:
+            other.woken.set()
 
     def _write(self, arrivals: list[_Arrival]) -> None:
         by_project: dict[int, list[_Arrival]] = defaultdict(list)

@@ -48,6 +48,8 @@ class Settings:
     """What people show to get in, if the environment says it; else it lies in a file of the home."""
     log: str = "text"
     """How log lines look: to read, or as JSON."""
+    web_processes: int = 0
+    """That answer requests; 0 for as many as suit the store."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] | None = None) -> Settings:
@@ -72,6 +74,7 @@ class Settings:
             models_gigabytes=_number(env, "IWES_MODELS_GB", cls.models_gigabytes, least=0.1),
             admin_token=_token(env.get("IWES_ADMIN_TOKEN") or ""),
             log=_log_form(env.get("IWES_LOG") or cls.log),
+            web_processes=int(_number(env, "IWES_WEB_PROCESSES", 0, least=0)),
         )
 
     def as_env(self) -> dict[str, str]:
@@ -90,6 +93,7 @@ class Settings:
             "IWES_MODELS_GB": str(self.models_gigabytes),
             "IWES_ADMIN_TOKEN": self.admin_token or "",
             "IWES_LOG": self.log,
+            "IWES_WEB_PROCESSES": str(self.web_processes or ""),
         }
         if not self.redis_is_embedded:
             env["REDIS_URL"] = self.redis_url

@@ -36,7 +36,7 @@ def show(folder: Path, size: Size, wait: float, console: Console) -> None:
                     paced = made.paced(made.ours, keep_alive=False, rate=PACE * flat_out.outcome.rate)
                 found[pair].append((flat_out, paced))
                 print(f"{pair}: {flat_out.outcome.rate:,.0f} webhooks/s", file=sys.stderr, flush=True)
-    table = Table(title=f"The backend uses {serve.WORKERS} × {serve.THREADS}; a connection for each webhook")
+    table = Table(title=f"The backend uses 1 × {serve.THREADS}; a connection for each webhook")
     for column in (
         "workers × threads",
         "webhooks/s",

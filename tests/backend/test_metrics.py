@@ -214,7 +214,9 @@ def test_figures_and_logs_of_all_web_processes_come_together(busy: Workplace, tm
     command = [sys.executable, "-c", "from backend.cli import main; main()", "serve"]
     log = tmp_path / "log"
     with log.open("w") as file:
-        server = subprocess.Popen(command, env={**os.environ, **settings, "IWES_LOG": "json"}, stderr=file)
+        server = subprocess.Popen(
+            command, env={**os.environ, **settings, "IWES_LOG": "json", "IWES_WEB_PROCESSES": "2"}, stderr=file
+        )
     try:
         _until(lambda: _answers(address), "it answered")
         answered: list[str] = []

@@ -85,14 +85,14 @@ def test_the_round_is_closed_once_however_many_deliver_its_last_label(place: Wor
 
 def test_one_that_cannot_be_stored_does_not_take_the_others_with_it(place: Workplace, project: Project) -> None:
     intake = Intake(place)
-    intake._turn.acquire()  # so that all of them wait together
+    intake._writing = True  # so that all of them wait together, as for somebody who writes
     with ThreadPoolExecutor(4) as threads:
         good = [threads.submit(intake.take, project.id, said(n, n)) for n in (1, 2)]
         bad = threads.submit(intake.take, project.id + 1, said(3, 3))
         huge = threads.submit(intake.take, project.id, said(2**70, 4))
         while len(intake._waiting) < 4:
             pass
-        intake._turn.release()
+        intake._write_for_all()
         for one in good:
             assert one.result() == []
         with pytest.raises(UnknownProject):
