@@ -59,8 +59,7 @@ def _measurements(made: Bench, size: Size) -> Iterator[Measured]:
         for rate in (size.rate, *slower):
             for server in (made.ours, made.yardstick):
                 yield made.paced(server, keep_alive=keep_alive, rate=rate)
-    limits = {"seconds": size.official_seconds, "patience": size.official_patience}
-    yield made.flat_out(made.official, keep_alive=False, **limits)
+    yield made.flat_out_official()
 
 
 def _options() -> argparse.ArgumentParser:

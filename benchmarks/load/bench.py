@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import rmtree
 
 from backend.embedded.process import Stack
 from backend.embedded.redis import start_redis
@@ -16,7 +17,7 @@ from benchmarks.load.server import Server
 from benchmarks.load.training import Training
 from benchmarks.load.webhooks import FIRST_ANNOTATION, FIRST_PROJECT, Project, Webhooks
 from jobs import queues
-from jobs.settings import Settings
+from jobs.settings import Settings, runtime_folder
 from jobs.workplace import Workplace, workplace
 from studio.connection import SECRET_HEADER
 
@@ -29,7 +30,7 @@ class Size:
 
     seconds: float = 20.0
     official_seconds: float = 15.0
-    official_patience: float = 30.0
+    official_patience: float = 60.0
     rate: float = 500.0
     connections: int = 64
     images: int = 5_000
@@ -81,8 +82,14 @@ class Bench:
         for server in servers:
             server.await_rest()
 
-    def flat_out(self, server: Server, *, keep_alive: bool, **changes: float) -> Measured:
-        return self._measure(server, FLAT_OUT, replace(self._order(server, keep_alive), **changes))
+    def flat_out(self, server: Server, *, keep_alive: bool, seconds: float | None = None) -> Measured:
+        order = self._order(server, keep_alive)
+        return self._measure(server, FLAT_OUT, replace(order, seconds=seconds or order.seconds))
+
+    def flat_out_official(self) -> Measured:
+        size = self._size
+        order = replace(self._order(self.official, False), patience=size.official_patience)
+        return self._measure(self.official, FLAT_OUT, replace(order, seconds=size.official_seconds))
 
     def paced(self, server: Server, *, keep_alive: bool, rate: float) -> Measured:
         return self._measure(server, PACED, replace(self._order(server, keep_alive), rate=rate))
@@ -120,6 +127,7 @@ def bench(home: Path, size: Size, *, wait: float = 0.0) -> Iterator[tuple[Bench,
     """`wait` is how many seconds at most each measurement is put off for other programs to leave the machine alone."""
     settings = Settings.from_env({"IWES_HOME": str(home), "IWES_DEVICE": "cpu", "IWES_RECONCILE_SECONDS": "86400"})
     with Stack() as stack:
+        stack.callback(rmtree, runtime_folder(settings.home), ignore_errors=True)  # it lies outside of the home
         start_redis(stack, settings)
         with workplace(settings) as place:
             yield Bench(place, size, wait), stack

@@ -79,7 +79,7 @@ class Measured:
 
     def as_dict(self) -> dict[str, Any]:
         told = asdict(self)
-        told["outcome"] = {name: told["outcome"][name] for name in ("seconds", "sent", "unsent", "answers", "in_time")}
+        told["outcome"] = {name: told["outcome"][name] for name in ("seconds", "sent", "unsent", "answers")}
         shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
         return told | {
             "rate": self.outcome.rate,

@@ -1,79 +1,31 @@
-"""The official label-studio-ml server with a model that trains in the request, as its examples do.
-
-It is started by the command of its own template. Since its release 2 the server calls `fit` inside the webhook's
-request. The release on PyPI, 1.0.9, starts a process for each webhook instead, each of which imports torch: under this
-load that is hundreds at once and the end of the machine, so here its job runs in the request as well.
-"""
+"""The official label-studio-ml server, started by the command of its own template."""
 
 from __future__ import annotations
 
 import os
 import sys
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from flask import Flask
-from label_studio_ml import api, model
 
 from backend.embedded.process import Stack
-from benchmarks.load import digits, server
-from models.learner import Examples, Learner
-from models.plan import Plan
-from models.workshop import Workshop
+from benchmarks.load import server
 
-LABELS = 50
-"""What `fit` trains on: one round's. They are read once, which is kinder than the examples: those fetch all labels of
-the project from Label Studio every time."""
 COMMAND = ["--preload", "--workers", "1", "--threads", "8", "--timeout", "0"]
+HERE = ["--no-control-socket"]  # else every gunicorn of this account would want the same one
+APP = "benchmarks.load.official_app:create_app()"
+MODELS, IMAGES = "MODEL_DIR", "LOAD_IMAGES"
+"""The variables that tell the server where it keeps its models, and where the images to train on are."""
 
 
 def start(stack: Stack, home: Path, images: Path) -> server.Server:
     def argv(port: int) -> list[str]:
-        return [sys.executable, "-m", "gunicorn", *COMMAND, "--bind", f"127.0.0.1:{port}", f"{__name__}:create_app()"]
+        return [sys.executable, "-m", "gunicorn", *COMMAND, *HERE, "--bind", f"127.0.0.1:{port}", APP]
 
-    env = {**os.environ, "MODEL_DIR": str(home / "official"), "LOAD_IMAGES": str(images)}
+    models = home / "official"
+    models.mkdir()
+    env = {**os.environ, MODELS: str(models), IMAGES: str(images)}
     return server.start(stack, "official", argv, home / "logs" / "official.log", lambda _: env)
 
 
 def release() -> str:
     return version("label-studio-ml")
-
-
-class SmallNetwork(model.LabelStudioMLBase):  # type: ignore[misc]
-    def predict(self, tasks: Any, **_: Any) -> list[Any]:
-        return []
-
-    def fit(self, *_: Any, **__: Any) -> dict[str, float]:
-        learner, examples = _material()
-        fitted = learner.fit(examples, seed=7)
-        return {"epochs": fitted.metrics["epochs"], "seconds": fitted.metrics["seconds"]}
-
-
-@cache
-def _material() -> tuple[Learner, Examples]:
-    """The network that the backend trains, by the recipe that it trains with, and a round's labels."""
-    folder = Path(os.environ["MODEL_DIR"])
-    learner = Workshop(folder / "weights", folder / "frozen", "cpu").learner("small-cnn", Plan(way="full"))
-    images, labels = digits.read(Path(os.environ["LOAD_IMAGES"]), LABELS)
-    return learner, Examples(images, labels, np.ones(len(labels), np.float32), 10)
-
-
-def create_app() -> Flask:
-    if not hasattr(model, "LabelStudioMLManager"):  # release 2
-        app: Flask = api.init_app(model_class=SmallNetwork)
-        return app
-    _train_in_the_request()
-    app = api.init_app(model_class=SmallNetwork, model_dir=os.environ["MODEL_DIR"])
-    return app
-
-
-def _train_in_the_request() -> None:
-    class InRequest(model.SimpleJobManager):  # type: ignore[misc]
-        def run_job(self, model_class: Any, args: tuple[Any, ...]) -> None:
-            self.job(model_class, *args)
-
-    manager = model.LabelStudioMLManager
-    manager.get_job_manager = classmethod(lambda cls: InRequest(model_dir=cls.model_dir))

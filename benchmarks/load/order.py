@@ -43,14 +43,12 @@ class Outcome:
     free for it."""
 
     seconds: float = 0.0
-    """From the first webhook sent to the last answer, or to the end of the order if that came first."""
+    """From the first webhook sent to the last that was answered well."""
     sent: int = 0
     unsent: int = 0
     """Those of a paced run for which no sender was free in as much time again."""
     answers: dict[str, int] = field(default_factory=dict)
     """By status; `dropped` for a connection that ended without one, `silent` for patience that did."""
-    in_time: int = 0
-    """Answered well before the order's seconds were over."""
     taken: list[int] = field(default_factory=list)
     """The webhooks that were answered well, by number."""
     latencies: list[float] = field(default_factory=list)
@@ -60,7 +58,7 @@ class Outcome:
 
     @property
     def rate(self) -> float:
-        return self.in_time / self.seconds if self.seconds else 0.0
+        return len(self.taken) / self.seconds if self.seconds else 0.0
 
     @property
     def not_taken(self) -> int:

@@ -81,7 +81,6 @@ class Senders:
                 self._heard(key.data, events)
             self._give_up_on_silent()
         outcome.unsent = max(0, round(order.seconds * order.rate) - outcome.sent) if order.rate else 0
-        outcome.seconds = min(order.seconds, time.perf_counter() - self.began)
         outcome.cpu_seconds = time.process_time()
         return outcome
 
@@ -174,7 +173,7 @@ class Senders:
         self.outcome.answers[status] = self.outcome.answers.get(status, 0) + 1
         if status in OK:
             now = time.perf_counter()
-            self.outcome.in_time += now <= self.ends
+            self.outcome.seconds = now - self.began
             self.outcome.taken.append(sender.number)
             self.outcome.latencies.append(now - sender.due)
 

@@ -48,7 +48,7 @@ class Summary:
         """Of all its runs flat out together."""
         runs = self._of(server, FLAT_OUT, keep_alive)
         seconds = sum(m.outcome.seconds for m in runs)
-        return sum(m.outcome.in_time for m in runs) / seconds if seconds else 0.0
+        return sum(len(m.outcome.taken) for m in runs) / seconds if seconds else 0.0
 
     def lines(self) -> list[Line]:
         kinds = sorted({m.keep_alive for m in self._of("backend", FLAT_OUT)})
