@@ -70,12 +70,17 @@ class Intake:
         to pass it on one by one, which takes longer than the writing."""
         with self._changing:
             together, self._waiting = self._waiting, []
-        self._write(together)
-        with self._changing:
-            following = self._waiting[0] if self._waiting else None
-            self._writing = following is not None
-        for other in ([following] if following else []) + together:
-            other.woken.set()
+        try:
+            self._write(together)
+        finally:
+            with self._changing:
+                following = self._waiting[0] if self._waiting else None
+                self._writing = following is not None
+            for other in together:
+                if not other.done:  # the process is ending; nobody may believe that it is stored
+                    other.done, other.failure = True, RuntimeError("the writing was broken off")
+            for other in ([following] if following else []) + together:
+                other.woken.set()
 
     def _write(self, arrivals: list[_Arrival]) -> None:
         by_project: dict[int, list[_Arrival]] = defaultdict(list)
@@ -89,8 +94,8 @@ class Intake:
                     arrival.failure = error
             except Exception:  # noqa: BLE001 - whatever it was, it is met again below
                 self._one_by_one(project_id, together)
-        for arrival in arrivals:
-            arrival.done = True
+            for arrival in together:
+                arrival.done = True
 
     def _one_by_one(self, project_id: int, arrivals: list[_Arrival]) -> None:
         """One that cannot be stored must not take the others with it."""

@@ -159,3 +159,27 @@ def test_a_round_also_ends_when_its_last_tasks_are_skipped_or_deleted(place: Wor
         intake.take(project.id, said(number, number, skipped=number > 10))
     intake.take(project.id, Event("TASKS_DELETED", 1, deleted_tasks=list(range(13, 30))))
     assert intake.take(project.id, said(30, 30, skipped=True)) == [f"project-{project.id}-round-0-train"]
+
+
+def test_who_waits_for_a_writing_that_is_broken_off_is_told_and_the_next_are_taken(
+    place: Workplace, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intake = Intake(place)
+    store = intake._store
+
+    def broken_off(*_: object) -> None:
+        raise SystemExit
+
+    intake._writing = True
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(intake.take, project.id, said(1, 1))
+        while not intake._waiting:
+            pass
+        monkeypatch.setattr(intake, "_store", broken_off)
+        with pytest.raises(SystemExit):
+            intake._write_for_all()
+        with pytest.raises(RuntimeError, match="broken off"):
+            waiting.result()
+    monkeypatch.setattr(intake, "_store", store)
+    intake.take(project.id, said(2, 2))
+    assert live(place.store) == {2: "3"}
