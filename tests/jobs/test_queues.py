@@ -156,7 +156,7 @@ def test_waits_between_tries_grow_and_are_never_the_same_for_all(busy: Workplace
 
 
 def test_a_job_is_tried_as_often_as_its_budget_allows_and_then_tells_its_reason(busy: Workplace) -> None:
-    queues.ensure(busy.redis, replace(WORK, function="tests.jobs.work.fail", retries=(1, 1)))
+    queues.ensure(busy.redis, replace(WORK, function="tests.jobs.work.fail", retries=(300, 300)))
     found = queues.queue(busy.redis, GPU)
     for left in (1, 0):
         run_all(busy)
