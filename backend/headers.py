@@ -25,7 +25,7 @@ def secure_headers(app: Flask, *, encrypted: bool) -> None:
     def add(response: Response) -> Response:
         response.headers.update(headers)
         if request.endpoint != "static":
-            response.headers["Cache-Control"] = "no-store"
+            response.headers.setdefault("Cache-Control", "no-store")
         return response
 
     app.after_request(add)

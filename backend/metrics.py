@@ -5,8 +5,6 @@ Every web server of an installation tells the same, for nothing is kept in the o
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +20,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
+from backend.fresh import Fresh
 from jobs.backlog import backlogs
 from jobs.measures import JOB_BOUNDS, WEBHOOK_BOUNDS, Histogram, Measures, Tally
 from jobs.workplace import Workplace
@@ -35,8 +34,6 @@ JOBS = ("train", "draw", "publish", "reconcile", "select", "review", "show")
 """Told from the start, with zeros: of a counter that only appears with its first failure, Prometheus sees no rise."""
 
 FRESH_SECONDS = 5.0
-MOST_OF_THE_TIME = 0.05
-"""Large stores are counted less often, so that however many ask, counting takes no more of the time than this."""
 
 
 @metrics.get("/metrics")
@@ -78,28 +75,16 @@ class Stock(Collector):
     """What the store holds. Counted anew when it is asked for and the last count is old."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._counting = threading.Lock()
-        self._counted: _Counted | None = None
-        self._stale_at = -inf
+        self._counted = Fresh(lambda: _Counted.read(store), seconds=FRESH_SECONDS)
 
     def collect(self) -> Iterator[Metric]:
         try:
-            counted = self._fresh()
+            counted = self._counted.get()
         except (SQLAlchemyError, OSError):
             yield _gauge("iwes_store_up", "Whether the store answers.", [({}, 0)])
             return
         yield _gauge("iwes_store_up", "Whether the store answers.", [({}, 1)])
         yield from _of_projects(counted)
-
-    def _fresh(self) -> _Counted:
-        with self._counting:
-            began = time.monotonic()
-            if self._counted is None or began >= self._stale_at:
-                self._counted = _Counted.read(self._store)
-                took = time.monotonic() - began
-                self._stale_at = began + max(FRESH_SECONDS, took / MOST_OF_THE_TIME)
-            return self._counted
 
 
 def _of_projects(counted: _Counted) -> Iterator[Metric]:

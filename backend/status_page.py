@@ -21,7 +21,12 @@ MEANING = {
     RoundState.TRAINED: "trained",
 }
 
-DOING = {"described": "describing images", "reviewed": "looking at labels", "written": "writing weights"}
+DOING = {
+    "described": "describing images",
+    "scored": "scoring tasks until enough are drawn",
+    "reviewed": "looking at labels",
+    "written": "writing weights",
+}
 
 
 def show(projects: Sequence[ProjectStatus], queue: QueueStatus, console: Console | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -31,11 +32,23 @@ from studio.labels import ImageClasses, read_config
 from studio.projects import ProjectSettings, StudioProject
 
 WEBHOOK_SECONDS = 10.0
+MOST_TASKS = 1_000_000
+"""In one batch: as many as Label Studio takes in one message."""
 TRIED_IMAGES = 5
 
 
 class ConnectError(StudioError):
     """The project cannot be connected as asked; the message says what to change."""
+
+
+class BadOption(ConnectError):
+    """An option that cannot be used."""
+
+    def __init__(self, option: str, rule: str) -> None:
+        self.option = option
+        self.rule = rule.removeprefix(": ")
+        flag = {"seed_size": "seed"}.get(option, option.replace("_", "-"))
+        super().__init__(f"--{flag}{rule}" if rule.startswith(":") else f"--{flag} {rule}")
 
 
 @dataclass(frozen=True)
@@ -57,23 +70,23 @@ class Options:
 
     def check(self) -> None:
         rules = {
-            f"--mode must be one of {', '.join(Mode)}": self.mode in list(Mode),
-            "--subset-size must not be negative": self.subset_size >= 0,
-            "--k must be at least 1": self.k >= 1,
-            "--seed must be at least 2": self.seed_size >= 2,
-            "--cap must be at least 1: a weight is 1/p, and p is at most 1": self.cap >= 1,
-            "--floor must be between 0 and 1, both excluded": 0 < self.floor < 1,
-            "--reserve must be between 0 and 10": 0 <= self.reserve <= 10,
-            "--sharpness must be above 0": 0 < self.sharpness <= 100,
+            "mode": (f"must be one of {', '.join(Mode)}", self.mode in list(Mode)),
+            "subset_size": ("must not be negative", self.subset_size >= 0),
+            "k": (f"must be from 1 to {MOST_TASKS:,}", 1 <= self.k <= MOST_TASKS),
+            "seed_size": (f"must be from 2 to {MOST_TASKS:,}", 2 <= self.seed_size <= MOST_TASKS),
+            "cap": ("must be at least 1: a weight is 1/p, and p is at most 1", 1 <= self.cap < math.inf),
+            "floor": ("must be between 0 and 1, both excluded", 0 < self.floor < 1),
+            "reserve": ("must be between 0 and 10", 0 <= self.reserve <= 10),
+            "sharpness": ("must be above 0, and at most 100", 0 < self.sharpness <= 100),
         }
-        for rule, kept in rules.items():
+        for option, (rule, kept) in rules.items():
             if not kept:
-                raise ConnectError(rule)
+                raise BadOption(option, rule)
         try:
             plugins.check(self.network)
             input_size(self.network)
         except (UnknownNetwork, plugins.NotInstalled) as error:
-            raise ConnectError(f"--network: {error}") from error
+            raise BadOption("network", f": {error}") from error
 
 
 def input_size(network: str) -> int:
@@ -247,14 +260,7 @@ def _try_images(place: Workplace, project: Project, studio: StudioProject) -> No
         some = pool.data_of(session, ids[:TRIED_IMAGES])
     if not some:
         return
-    source = ImageSource(
-        project,
-        studio.client,
-        place.settings.image_cache,
-        input_size(project.network),
-        prefixes=place.settings.image_prefixes,
-        most_bytes=place.settings.shelf_bytes,
-    )
+    source = ImageSource.of(place, project, input_size(project.network))
     try:
         loaded = source.load(some)
     except NothingServed as error:

@@ -36,7 +36,7 @@ _SECRETS = re.compile(
 def set_up(form: str, level: int = logging.INFO) -> None:
     """Sends what this process and its children log to stderr. May be called again."""
     handler = _Stderr()
-    handler.setFormatter(_Json() if form == "json" else _Text())
+    handler.setFormatter(_Json() if form == "json" else Text())
     root = logging.getLogger()
     for former in [each for each in root.handlers if isinstance(each, _Stderr)]:
         root.removeHandler(former)
@@ -102,7 +102,9 @@ class _Json(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-class _Text(logging.Formatter):
+class Text(logging.Formatter):
+    """A line to read; what follows its first is indented."""
+
     def format(self, record: logging.LogRecord) -> str:
         message, more = _said(self, record)
         facts = " ".join(f"{name}={fact}" for name, fact in _facts(record).items())

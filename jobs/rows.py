@@ -45,14 +45,7 @@ class RowSource:
     def __init__(self, place: Workplace, project: Project, learner: Learner) -> None:
         settings = place.settings
         self._learner = learner
-        self._images = ImageSource(
-            project,
-            None if project.root else place.studio(project).client,
-            settings.image_cache,
-            learner.input_size,
-            prefixes=settings.image_prefixes,
-            most_bytes=settings.shelf_bytes,
-        )
+        self._images = ImageSource.of(place, project, learner.input_size)
         self._kept: Shelf | None = None
         if learner.frozen is not None:
             folder = settings.features_folder / key_of(learner.frozen).hex()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import iwes
-from jobs import versions
+from jobs import step, versions
 from jobs.rows import LoadedRows, RowSource
 from jobs.workplace import Workplace
 from models import checkpoint
@@ -66,7 +66,13 @@ class Scorer:
     def over(self, task_ids: Sequence[int]) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
         """The score function of a pool made of these tasks, by their places in it."""
         ids = np.array(task_ids, np.int64)
-        return lambda places: self.score(ids[places])
+
+        def score(places: NDArray[np.int64]) -> NDArray[np.float64]:
+            found = self.score(ids[places])
+            step.note("progress", {"scored": len(self._known), "of": len(ids)})
+            return found
+
+        return score
 
     def score(self, task_ids: NDArray[np.int64]) -> NDArray[np.float64]:
         missing = [int(i) for i in task_ids if int(i) not in self._known]

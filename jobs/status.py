@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 from redis import Redis
 from redis.exceptions import RedisError
 from rq import Worker
-from rq.registry import FailedJobRegistry, ScheduledJobRegistry, StartedJobRegistry
+from rq.registry import FailedJobRegistry, FinishedJobRegistry, ScheduledJobRegistry, StartedJobRegistry
+from rq.utils import as_text
 from sqlalchemy.orm import Session
 
 import iwes
@@ -107,6 +108,9 @@ class JobStatus:
     reason: str | None
     """The last line of the error, for a job that failed or waits for its next try."""
     progress: dict[str, Any] | None
+    began: datetime | None = None
+    ended: datetime | None = None
+    """Of its last try."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,8 @@ def all_projects(place: Workplace) -> list[ProjectStatus]:
         return [project_status(session, project) for project in projects.all_known(session)]
 
 
-def queue_status(redis: Redis) -> QueueStatus:
+def queue_status(redis: Redis, *, finished: int = 0) -> QueueStatus:
+    """With so many of the jobs that were last finished, of each queue."""
     try:
         found = [queues.queue(redis, name) for name in (STUDIO, GPU)]
         jobs: list[JobStatus] = []
@@ -224,6 +229,9 @@ def queue_status(redis: Redis) -> QueueStatus:
             ):
                 jobs += [_job_status(redis, job_id, state) for job_id in registry.get_job_ids()]
             jobs += [JobStatus(job_id, "waiting", None, None) for job_id in queue.get_job_ids()]
+            if finished:
+                done = redis.zrevrange(FinishedJobRegistry(queue=queue).key, 0, finished - 1)
+                jobs += [_job_status(redis, as_text(name), "finished") for name in done]  # type: ignore[union-attr]
         return QueueStatus(
             reachable=True,
             workers=len(Worker.all(connection=redis)),
@@ -259,4 +267,16 @@ def _job_status(redis: Redis, job_id: str, state: str) -> JobStatus:
     job = queues.find(redis, job_id.split(":")[0])
     if job is None:
         return JobStatus(job_id, state, None, None)
-    return JobStatus(job.id, state, None if state == "running" else queues.reason(job), job.meta.get("progress"))
+    failed = state in ("failed", "to be retried")
+    return JobStatus(
+        job.id,
+        state,
+        queues.reason(job) if failed else None,
+        job.meta.get("progress"),
+        began=_aware(job.started_at),
+        ended=_aware(job.ended_at),
+    )
+
+
+def _aware(moment: datetime | None) -> datetime | None:
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment

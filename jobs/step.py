@@ -13,7 +13,7 @@ from rq import get_current_job
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from jobs import logs, measures
+from jobs import job_log, logs, measures
 from jobs.loop import advance
 from jobs.workplace import Workplace, workplace
 from store import projects
@@ -33,7 +33,13 @@ def run(work: Callable[..., Result], project_id: int, *arguments: int) -> Result
     job = get_current_job()
     facts = {"project": project_id, **(logs.of_job(job.id) if job else {})}
     kind = work.__module__.rpartition(".")[2]
-    with logs.about(**facts), _telling_failure(), workplace() as place, _counted(place, kind):
+    with (
+        logs.about(**facts),
+        _telling_failure(),
+        workplace() as place,
+        job_log.kept(place.redis, job.id if job else None),
+        _counted(place, kind),
+    ):
         with place.store.read() as session:
             if not projects.by_id(session, project_id).connected:
                 return None

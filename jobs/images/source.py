@@ -17,6 +17,7 @@ from jobs.images.fetcher import Fetcher
 from jobs.images.folder import Folder
 from jobs.images.origins import Origins
 from jobs.images.reasons import Away, NotServed, SetAside
+from jobs.workplace import Workplace
 from models.images import BadImage, decode
 from models.shelf import KEY_BYTES, Key, Shelf, key_of
 from models.shelf_view import View, joined
@@ -104,6 +105,19 @@ class ImageSource:
         some_batches = 4 * BATCH * 3 * size * size
         self._pixels = Shelf(
             cache / f"pixels-{size}", (3, size, size), np.uint8, most_bytes=max(most_bytes, some_batches)
+        )
+
+    @classmethod
+    def of(cls, place: Workplace, project: Project, size: int, *, most_bytes: int | None = None) -> ImageSource:
+        """As this installation is set up."""
+        settings = place.settings
+        return cls(
+            project,
+            None if project.root else place.studio(project).client,
+            settings.image_cache,
+            size,
+            prefixes=settings.image_prefixes,
+            most_bytes=most_bytes or settings.shelf_bytes,
         )
 
     def keys(self, tasks: Sequence[Mapping[str, Any]]) -> list[Key | None]:

@@ -153,7 +153,7 @@ def test_without_a_store_the_rest_is_told(scrape: FlaskClient, busy: Workplace) 
     scraped(scrape, busy.settings)
     with place.store.write() as session:
         session.execute(text("ALTER TABLE project RENAME TO somewhere_else"))
-    scrape.application.extensions["stock"]._stale_at = 0.0
+    scrape.application.extensions["stock"]._counted._stale_at = 0.0
     samples = scraped(scrape, busy.settings)
     with place.store.write() as session:
         session.execute(text("ALTER TABLE somewhere_else RENAME TO project"))

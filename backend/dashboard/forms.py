@@ -1,0 +1,133 @@
+"""What people type into forms: kept as they typed it until it is right, with a word about each field that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobs.change import MODES, SAMPLING
+from jobs.connect import BadOption
+from models import networks, plugins
+from models.plan import WAYS, Plan, PlanError
+from store import subsets
+from store.tables import Mode, Project
+
+WHOLE, NUMBER, TEXT, TICK = "whole", "number", "text", "tick"
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    label: str
+    kind: str
+    meaning: str
+    """What it is, and what a change of it does."""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    suggestions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Form:
+    fields: list[Field]
+    typed: Mapping[str, str]
+    problems: dict[str, str] = field(default_factory=dict)
+
+    def values(self) -> dict[str, Any]:
+        """What was typed, as numbers where numbers are wanted; fields left empty are left out. What is no number is
+        noted in `problems`."""
+        found: dict[str, Any] = {}
+        for each in self.fields:
+            typed = self.typed.get(each.name, "").strip()
+            if each.kind == TICK:
+                found[each.name] = bool(typed)
+            elif typed:
+                try:
+                    found[each.name] = _READ[each.kind](typed)
+                except ValueError:
+                    self.problems[each.name] = f"is {typed[:40]!r}: a {_WANTED[each.kind]} is expected here"
+        return found
+
+    def blame(self, error: Exception) -> None:
+        """Notes what was found wrong with the values, beside the field it is about where that is known."""
+        if isinstance(error, BadOption):
+            self.problems[error.option] = error.rule
+        else:
+            self.problems[""] = str(error).replace("--", "")
+
+
+_READ = {WHOLE: int, NUMBER: float, TEXT: str}
+_WANTED = {WHOLE: "whole number", NUMBER: "number", TEXT: "text"}
+
+
+@dataclass(frozen=True)
+class SettingsForm(Form):
+    @classmethod
+    def of(cls, project: Project) -> SettingsForm:
+        """As the project is set now."""
+        plan = Plan.from_dict(project.training)
+        typed = {name: f"{getattr(project, name):g}" for name in SAMPLING}
+        typed |= {"mode": project.mode, "network": project.network, "way": plan.way}
+        typed |= {"calibrate": "on" if plan.calibrate else ""}
+        return cls(_settings_fields(), typed)
+
+    @classmethod
+    def typed_in(cls, form: Mapping[str, str]) -> SettingsForm:
+        return cls(_settings_fields(), form)
+
+
+@dataclass(frozen=True)
+class SubsetForm(Form):
+    @classmethod
+    def blank(cls, project: Project) -> SubsetForm:
+        rule = subsets.rule_of(project)
+        return cls(_subset_fields(), {"rule": rule, "name": rule})
+
+    @classmethod
+    def typed_in(cls, form: Mapping[str, str]) -> SubsetForm:
+        return cls(_subset_fields(), form)
+
+
+def _settings_fields() -> list[Field]:
+    return [
+        Field("k", "Labels per round", WHOLE, "k: a model is trained after so many. Counts from the next draw on."),
+        Field("cap", "Largest weight", NUMBER, "The training weight of a label is 1/p, but never above this."),
+        Field("floor", "Smallest probability", NUMBER, "Even a task the model is sure of is asked for with this chance."),
+        Field("reserve", "Reserve", NUMBER, "Tasks to go on with while a model trains, as a part of k."),
+        Field("sharpness", "Sharpness", NUMBER, "Above 1, tasks the model hesitates at are preferred more strongly."),
+        Field("mode", "Rule", TEXT, "Takes effect at once.", choices={str(m): f"{m}: {MODES[m]}" for m in Mode}),
+        Field(
+            "network",
+            "Network",
+            TEXT,
+            "Another one is trained from the next training on; until then the last model answers.",
+            suggestions=(*networks.names(), *plugins.names()),
+        ),
+        Field("way", "Training", TEXT, "Of a pre-trained network, head trains its last part only.", choices=_same(WAYS)),
+        Field("calibrate", "Calibrate", TICK, "Scale probabilities to be right on labels not trained on."),
+    ]
+
+
+def _subset_fields() -> list[Field]:
+    return [
+        Field("size", "Tasks", WHOLE, "How many the subset is to have."),
+        Field("name", "Name", TEXT, "Small letters, digits and dashes. The name of one that is there asks more of it."),
+        Field(
+            "rule",
+            "Rule",
+            TEXT,
+            "Two models that disagree about a label, or one that finds it improbable.",
+            choices={"dis": "dis: disagreement of two models", "loss": "loss: loss of one model"},
+        ),
+        Field("k", "Tasks per round", WHOLE, "Empty: as the project."),
+        Field("cap", "Largest weight", NUMBER, "Empty: as the project."),
+        Field("floor", "Smallest probability", NUMBER, "Empty: as the project."),
+    ]
+
+
+def _same(names: tuple[str, ...]) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+MISTAKES = (BadOption, PlanError, subsets.BadSubset)
+"""What is wrong with values, rather than with us."""

@@ -1,0 +1,86 @@
+"""What each page of a project shows, read off the store and the queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backend.dashboard import figures, next_tasks
+from backend.dashboard.loop_picture import LoopPicture, picture
+from jobs import estimates
+from jobs.estimates import Estimates
+from jobs.status import JobStatus, ProjectStatus, QueueStatus, SubsetStatus, project_status, queue_status
+from jobs.workplace import Workplace
+from store import counts, drawn, projects
+from store.tables import Project
+
+FINISHED_JOBS = 30
+PACE = 40
+
+
+@dataclass(frozen=True)
+class Overview:
+    status: ProjectStatus
+    loop: LoopPicture
+    queue: QueueStatus
+    troubled: list[JobStatus]
+    estimates: Estimates
+    curve: figures.Curve | None
+    balance: list[figures.Bar]
+    weights: figures.WeightPlot | None
+
+
+@dataclass(frozen=True)
+class NextTasks:
+    queue: next_tasks.Queue | None
+    second_look: list[next_tasks.Doubted]
+
+
+def overview(place: Workplace, project_id: int) -> Overview:
+    seen = queue_status(place.redis)
+    with place.store.read() as session:
+        project = projects.by_id(session, project_id)
+        status = project_status(session, project)
+        round_ = drawn.surfaced(session, project)
+        left = drawn.left(session, round_) if round_ else None
+        moments = counts.last_labelled(session, project, PACE)
+        found = estimates.of_project(session, project)
+        weights = drawn.weights(session, project)
+    mine = of_project(seen, project_id)
+    return Overview(
+        status=status,
+        loop=picture(status, left, mine, moments),
+        queue=seen,
+        troubled=[job for job in mine if job.reason],
+        estimates=found,
+        curve=figures.curve(found.curve),
+        balance=figures.balance(found.balance),
+        weights=figures.weight_plot(weights, project.cap),
+    )
+
+
+def tasks(place: Workplace, project_id: int) -> NextTasks:
+    with place.store.read() as session:
+        project = projects.by_id(session, project_id)
+        return NextTasks(next_tasks.queue(session, project), next_tasks.second_look(session, project))
+
+
+def jobs(place: Workplace, project_id: int) -> tuple[QueueStatus, list[JobStatus]]:
+    """What happened last comes first; before all, what runs or waits."""
+    seen = queue_status(place.redis, finished=FINISHED_JOBS)
+    mine = of_project(seen, project_id)
+    order = {"running": 0, "waiting": 1, "to be retried": 2}
+    mine.sort(key=lambda job: job.ended.timestamp() if job.ended else 0.0, reverse=True)
+    mine.sort(key=lambda job: order.get(job.state, 3))
+    return seen, mine
+
+
+def subsets(place: Workplace, project_id: int) -> tuple[Project, list[SubsetStatus], list[JobStatus], int]:
+    seen = queue_status(place.redis)
+    with place.store.read() as session:
+        project = projects.by_id(session, project_id)
+        status = project_status(session, project)
+    return project, status.subsets, of_project(seen, project_id), status.came_labelled
+
+
+def of_project(seen: QueueStatus, project_id: int) -> list[JobStatus]:
+    return [job for job in seen.jobs if job.id.startswith(f"project-{project_id}-")]
