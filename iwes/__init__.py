@@ -12,9 +12,9 @@ from iwes.errors import (
     IwesError,
     ZeroScores,
 )
-from iwes.estimate import Estimate, class_balance, combine, estimate_mean, with_known
+from iwes.estimate import Estimate, class_balance, combine, estimate_mean, estimate_within, with_known
 from iwes.probability import binary_entropy, disagreement, entropy, loss
-from iwes.stopping import Advice, round_confidence, stopping_advice
+from iwes.stopping import Advice, labels_needed, round_confidence, stopping_advice
 from iwes.stream import draw
 from iwes.subset import PROBABILITIES, Model, Probability, Subset, select_subset
 from iwes.version_space import VersionSpace, VersionSpaceSample, sample_version_space
@@ -48,6 +48,8 @@ __all__ = [
     "effective_size",
     "entropy",
     "estimate_mean",
+    "estimate_within",
+    "labels_needed",
     "loss",
     "normalise",
     "round_confidence",

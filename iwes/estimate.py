@@ -58,9 +58,35 @@ def estimate_mean(
     interval. With every π = 1 and the whole pool examined the interval is the point itself.
     """
     v, pi = _check(values, inclusion)
-    if (examined is None) != (pool_size is None) or (examined and pool_size and not 0 < examined <= pool_size):
-        raise BadArgument(f"examined is {examined}, pool_size {pool_size}: give both, examined from 1 to pool_size")
-    unseen = 1.0 / examined - 1.0 / pool_size if examined and pool_size else 0.0
+    return _mean(v, pi, _unseen(examined, pool_size), confidence)
+
+
+def estimate_within(
+    values: ArrayLike,
+    within: ArrayLike,
+    inclusion: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    examined: int | None = None,
+    pool_size: int | None = None,
+) -> Estimate:
+    """The mean of `values` (n,) over that part of the pool for which `within` (n,) is true, such as one class.
+
+    How large the part is has to be estimated too, so this is a ratio of two means, Σ(vd/π)/Σ(d/π). Linearised about
+    itself, its variance is the one that `estimate_mean` has for the labels within alone, with what the draw did not
+    see counting for more, as the part is smaller than the pool.
+    """
+    v, pi = _check(values, inclusion)
+    d = np.asarray(within, dtype=bool)
+    if d.shape != v.shape or not d.any():
+        raise BadArgument(
+            f"within has shape {d.shape}, {int(d.sum())} of them true: expected {v.shape}, 1 or more true"
+        )
+    share = float((1.0 / pi[d]).sum() / (1.0 / pi).sum())
+    return _mean(v[d], pi[d], _unseen(examined, pool_size) / share, confidence)
+
+
+def _mean(v: Floats, pi: Floats, unseen: float, confidence: float) -> Estimate:
     w = 1.0 / pi
     mean = float(w @ v) / float(w.sum())
     size = effective_size(w)
@@ -149,6 +175,13 @@ def combine(estimates: Sequence[Estimate], share: ArrayLike, *, confidence: floa
         standard_error=math.sqrt(variance),
         plain_labels=single / variance if variance > 0.0 else math.inf,
     ).at(confidence)
+
+
+def _unseen(examined: int | None, pool_size: int | None) -> float:
+    """How much the part of the pool that the draw did not see adds to the variance, for a variance of 1."""
+    if (examined is None) != (pool_size is None) or (examined and pool_size and not 0 < examined <= pool_size):
+        raise BadArgument(f"examined is {examined}, pool_size {pool_size}: give both, examined from 1 to pool_size")
+    return 1.0 / examined - 1.0 / pool_size if examined and pool_size else 0.0
 
 
 def _variance(v: Floats, pi: Floats, mean: float, unseen: float) -> float:

@@ -1,10 +1,12 @@
 """When to stop labelling: advice that stays valid although one looks at the estimates after every round."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iwes.errors import BadArgument
 from iwes.estimate import Estimate
+from iwes.interval import two_sided, wilson
 
 
 @dataclass(frozen=True)
@@ -61,3 +63,32 @@ def stopping_advice(
     if half_width is not None:
         wants.append(f"it is known to within ±{width:.4f}, wanted {half_width}")
     return Advice(False, f"round {number}: " + "; ".join(wants), latest)
+
+
+def labels_needed(estimate: Estimate, answered: int, half_width: float, *, confidence: float = 0.95) -> int:
+    """How many more labels of the same draw would make half of the interval's width at most `half_width`.
+
+    `answered` labels gave the estimate of a share. More of them are taken to be worth as much each, and the share to
+    stay what it is. As a draw that takes in a good part of its pool knows more than that, it is rather too many.
+    """
+    if answered < 1 or not 0.0 < half_width < 1.0 or estimate.limits != (0.0, 1.0):
+        raise BadArgument(f"answered is {answered}, half_width {half_width}: expected 1 or more, a width, and a share")
+    if math.isinf(estimate.plain_labels):
+        return 0
+    few, enough = -1, 0
+    while not _is_narrow(estimate, (answered + enough) / answered, half_width, confidence):
+        few, enough = enough, max(1, 2 * enough)
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        if _is_narrow(estimate, (answered + middle) / answered, half_width, confidence):
+            enough = middle
+        else:
+            few = middle
+    return enough
+
+
+def _is_narrow(estimate: Estimate, times: float, half_width: float, confidence: float) -> bool:
+    """Whether the interval would be, with so many times the labels."""
+    quantile = two_sided(confidence, times * estimate.effective_size - 1.0)
+    low, high = wilson(estimate.value, times * estimate.plain_labels, quantile)
+    return high - low <= 2.0 * half_width

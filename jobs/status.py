@@ -207,7 +207,7 @@ def _rounds(session: Session, project: Project, subset: Subset | None = None) ->
         for model in rounds.models(session, project, subset)
     }
     every = rounds.all_of(session, project, subset)
-    accuracies = of_rounds(session, project, every) if subset is None else {}
+    accuracies = of_rounds(session, project) if subset is None else {}
     return [_round_status(session, r, models.get(r.number), accuracies.get(r.number)) for r in every]
 
 

@@ -155,6 +155,12 @@ def size(session: Session, project: Project) -> int:
     return session.scalar(count) or 0
 
 
+def readable(session: Session, project: Project) -> int:
+    """How many tasks there are without those set aside."""
+    usable = (Task.project_id == project.id) & ~Task.gone & Task.problem.is_(None)
+    return session.scalar(select(func.count()).select_from(Task).where(usable)) or 0
+
+
 def drawable(session: Session, project: Project, *, at_least: int) -> list[int]:
     """Ids of the tasks a draw may choose from, in a stable order.
 
@@ -189,13 +195,13 @@ def came_labelled(session: Session, project: Project) -> int:
 
 def labels_that_came(session: Session, project: Project) -> dict[int, str]:
     """The tasks that came with a label, in a stable order, each with its class."""
-    return _settled(session, _came_labelled(project))
+    return settled(session, _came_labelled(project))
 
 
 def selectable(session: Session, project: Project, subset: Subset) -> dict[int, str]:
     """Those that are not in the subset yet. One that an annotator has labelled as well is not among them: it trains
     already."""
-    return _settled(session, _selectable(project, subset))
+    return settled(session, _selectable(project, subset))
 
 
 def any_selectable(session: Session, project: Project, subset: Subset) -> bool:
@@ -218,7 +224,8 @@ def problems(session: Session, project: Project) -> dict[str, int]:
     return {str(reason): count for reason, count in rows}
 
 
-def _settled(session: Session, which: ColumnElement[bool]) -> dict[int, str]:
+def settled(session: Session, which: ColumnElement[bool]) -> dict[int, str]:
+    """The tasks that have such labels and can be read, in a stable order, each with the class they agree on."""
     rows = session.execute(
         select(Label.task_id, Label.class_name, Label.ground_truth, Label.updated_at, Label.annotation_id)
         .join(Task)

@@ -252,6 +252,12 @@ def models(session: Session, project: Project, subset: Subset | None = None, *, 
     return session.scalars(mine.order_by(Model.round_number)).all()
 
 
+def trained_on(session: Session, project: Project) -> dict[str, int]:
+    """How many examples each model has seen, by its version."""
+    rows = session.execute(select(Model.version, Model.examples).where(Model.project_id == project.id))
+    return {version: examples for version, examples in rows}
+
+
 def versions(session: Session, project: Project) -> Sequence[str]:
     """Of every model that annotators may meet, the oldest first."""
     return [model.version for model in session.scalars(_models(project).where(~Model.twin).order_by(Model.id))]

@@ -68,8 +68,10 @@ def look(place: Workplace, project_id: int, estimates: dict[int, Accuracy]) -> S
         last = every[-1] if every else None
         work = next(iter(due(session, project)), None)
         counts = rounds.progress(session, last) if last else None
-        new = [one for one in every if one.closed_at and one.model_version and one.number not in estimates]
-        estimates |= of_rounds(session, project, new) if new else {}
+        closed = {one.number for one in every if one.closed_at and one.model_version}
+        if closed - estimates.keys():
+            found = of_rounds(session, project)
+            estimates |= {number: found[number] for number in closed & found.keys()}
         finished = _finished(session, project, every, estimates)
     job = _job(place, work.id) if work else JobSeen()
     return Situation(

@@ -11,6 +11,7 @@ from backend.demo.screen import Screen, events, rounds_table, sentence
 from backend.demo.watch import FinishedRound, Situation
 from iwes import estimate_mean
 from jobs.accuracy import Accuracy
+from jobs.sample import Response
 from store.tables import RoundState
 
 OPEN = Situation(
@@ -83,7 +84,15 @@ def test_where_lines_cannot_be_replaced_each_round_is_a_line() -> None:
 
 
 def test_what_the_labels_say_of_a_model_is_told_once() -> None:
-    accuracy = Accuracy("iwes-model-0", estimate_mean([1.0] * 45 + [0.0] * 5, [0.5] * 50), answered=50, missing=2)
+    accuracy = Accuracy(
+        round=1,
+        model_version="iwes-model-0",
+        trained_on=50,
+        rest=100,
+        estimate=estimate_mean([1.0] * 45 + [0.0] * 5, [0.5] * 50),
+        response=Response(asked=52, answered=50, skipped=2, lost=0),
+        complete=True,
+    )
     before = replace(OPEN, number=1, finished=(SEED,))
     after = replace(before, state=RoundState.CLOSED, finished=(replace(SEED, estimate=accuracy),))
     (line, _closed) = events(before, after)

@@ -27,7 +27,7 @@ def project(place: Workplace) -> Project:
 
 def judged(place: Workplace, project: Project) -> dict[int, accuracy.Accuracy]:
     with place.store.read() as session:
-        return accuracy.of_rounds(session, project, rounds.all_of(session, project))
+        return accuracy.of_rounds(session, project)
 
 
 def test_nothing_is_said_before_a_label_is_in_nor_of_the_seed(place: Workplace, project: Project) -> None:
@@ -43,7 +43,7 @@ def test_right_and_wrong_answers_count_by_one_over_their_chance(place: Workplace
     put_label(place.store, project, 2, a_label(2, "3"))
     found = judged(place, project)[1]
     assert found.estimate.value == pytest.approx(2 / (10 + 2))
-    assert (found.model_version, found.answered, found.missing) == ("iwes-model-0", 2, 2)
+    assert (found.model_version, found.response.answered, found.response.missing) == ("iwes-model-0", 2, 2)
 
 
 def test_labels_of_the_reserve_train_but_do_not_judge(place: Workplace, project: Project) -> None:
@@ -57,6 +57,6 @@ def test_a_skipped_task_is_told_as_missing(place: Workplace, project: Project) -
     for n in (2, 3, 4):
         put_label(place.store, project, n, a_label(n, "3"))
     found = judged(place, project)[1]
-    assert found.missing == 1
+    assert found.response.missing == 1
     assert str(found).startswith("100% (")
     assert "1 labels missing" in str(found)
