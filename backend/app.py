@@ -8,6 +8,8 @@ from backend.access import Callers
 from backend.admin_token import admin_token
 from backend.answers import answer_mistakes
 from backend.contract import contract
+from backend.dashboard import actions, pages, thumbnails
+from backend.dashboard.live import Live
 from backend.headers import secure_headers
 from backend.health import Health
 from backend.metrics import Stock, metrics
@@ -39,12 +41,15 @@ def create_app(settings: Settings) -> Flask:
     app.extensions["intake"] = Intake(place)
     app.extensions["health"] = Health(place)
     app.extensions["stock"] = Stock(place.store)
+    app.extensions["live"] = Live()
     app.extensions["tally"] = Tally()
     app.wsgi_app = Tracing(app.wsgi_app, app.extensions["tally"])  # type: ignore[method-assign]
     app.register_blueprint(contract)
     app.register_blueprint(openapi)
     app.register_blueprint(metrics)
     app.register_blueprint(sign_in)
+    for pages_of_projects in (pages, actions, thumbnails):
+        app.register_blueprint(pages_of_projects)
     admit_people(app, settings, admin_token(settings))
     answer_mistakes(app)
     secure_headers(app, encrypted=settings.backend_url.startswith("https://"))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.status import JobStatus, ProjectStatus, QueueStatus, RoundStatus, all_projects, queue_status
+from backend.dashboard.loop_picture import sentence
+from backend.dashboard.words import ago
+from jobs.status import JobStatus, ProjectStatus, QueueStatus, all_projects, queue_status
 from jobs.workplace import Workplace
-from store.tables import RoundState, now
+from store.tables import RoundState
 
 
 @dataclass(frozen=True)
 class Card:
+    id: int
     title: str
     address: str | None
     """Of the project in Label Studio; None for a data set outside of it."""
@@ -41,32 +44,16 @@ def _card(project: ProjectStatus) -> Card:
     last = project.rounds[-1] if project.rounds else None
     collecting = project.connected and last is not None and last.state == RoundState.OPEN
     return Card(
+        id=project.id,
         title=project.title,
         address=f"{project.studio_url}/projects/{project.studio_id}/data" if project.root is None else None,
         connected=project.connected,
-        doing=_doing(project, last),
+        doing=sentence(project),
         labels=last.labels if last and collecting else None,
         wanted=last.wanted if last else 0,
         facts=_facts(project),
         problems=project.problems,
     )
-
-
-def _doing(project: ProjectStatus, last: RoundStatus | None) -> str:
-    if project.root is not None:
-        return "A data set outside of Label Studio"
-    if not project.connected:
-        return "Disconnected; labels and weights are kept"
-    if last is None:
-        return "Nothing to ask annotators for yet"
-    if last.state == RoundState.TRAINED:
-        return "The next tasks are being drawn" if project.unlabelled else "Every task has a label"
-    doing = {
-        RoundState.DRAWN: "its tasks are being published",
-        RoundState.OPEN: "collecting labels",
-        RoundState.CLOSED: "a model trains on its labels",
-    }
-    return f"Round {last.number}: {doing[last.state]}"
 
 
 def _facts(project: ProjectStatus) -> list[tuple[str, str]]:
@@ -79,12 +66,5 @@ def _facts(project: ProjectStatus) -> list[tuple[str, str]]:
         facts.append(("Right on the unlabelled", str(judged[-1])))
     facts += [(f"Subset {subset.name}", f"{subset.selected:,} of {subset.target:,}") for subset in project.subsets]
     if project.connected:
-        facts.append(("Last compared", _ago(project)))
+        facts.append(("Last compared", ago(project.reconciled_at)))
     return facts
-
-
-def _ago(project: ProjectStatus) -> str:
-    if project.reconciled_at is None:
-        return "never"
-    minutes = (now() - project.reconciled_at).total_seconds() / 60
-    return "just now" if minutes < 1 else f"{minutes:.0f} min ago"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+from types import FrameType
 from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
+from gunicorn.workers.gthread import ThreadWorker
 
 from backend.admin_token import admin_token, check_reach
 from backend.app import create_app
@@ -36,6 +38,14 @@ class _Logger(Logger):  # type: ignore[misc]
             own.propagate = True
 
 
+class _Worker(ThreadWorker):  # type: ignore[misc]
+    """Ends the streams to open pages when it is told to stop; it would wait for them until its patience is over."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.wsgi.extensions["live"].close()
+        super().handle_exit(sig, frame)
+
+
 class Server(BaseApplication):  # type: ignore[misc]
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -46,7 +56,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "bind": self._settings.address,
             "workers": processes(self._settings),
             "threads": THREADS,
-            "worker_class": "gthread",
+            "worker_class": _Worker,
             "timeout": PREDICT_SECONDS,
             "graceful_timeout": 10,
             "proc_name": "iwes",

@@ -1,16 +1,14 @@
-"""The way in and out for people, and the page they come to."""
+"""The way in and out for people."""
 
 from __future__ import annotations
 
 import re
 
-from flask import Blueprint, current_app, redirect, render_template, request, url_for
+from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import TooManyRequests
 
-from backend.home import look
 from backend.people import enter, is_signed_in, leave, people
-from jobs.workplace import Workplace
 
 sign_in = Blueprint("sign_in", __name__)
 
@@ -18,16 +16,10 @@ _PATH_HERE = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 """A path of ours: browsers take '//host' and '/\\host' for another site, and pass over control characters."""
 
 
-@sign_in.get("/")
-def home() -> str:
-    place: Workplace = current_app.extensions["workplace"]
-    return render_template("home.html", seen=look(place))
-
-
 @sign_in.route("/login", methods=["GET", "POST"])
 def login() -> ResponseReturnValue:
     asked = request.values.get("next", "")
-    target = asked if _PATH_HERE.fullmatch(asked) else url_for("sign_in.home")
+    target = asked if _PATH_HERE.fullmatch(asked) else url_for("pages.home")
     if request.method == "GET":
         return redirect(target) if is_signed_in() else _form(target)
     try:

@@ -30,7 +30,8 @@ def kept(redis: Redis, job_id: str | None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        said = logging.LogRecord(__name__, logging.ERROR, __file__, 0, "this try failed", None, _told(error))
+        why = type(error), error, error.__traceback__
+        said = logging.LogRecord(__name__, logging.ERROR, __file__, 0, "this try failed", None, why)
         handler.handle(said)
         raise
     finally:
@@ -64,7 +65,3 @@ class _Keeper(logging.Handler):
 
 def _key(job_id: str) -> str:
     return f"iwes:log:{job_id}"
-
-
-def _told(error: Exception) -> tuple[type[Exception], Exception, object]:
-    return type(error), error, error.__traceback__

@@ -230,8 +230,8 @@ def queue_status(redis: Redis, *, finished: int = 0) -> QueueStatus:
                 jobs += [_job_status(redis, job_id, state) for job_id in registry.get_job_ids()]
             jobs += [JobStatus(job_id, "waiting", None, None) for job_id in queue.get_job_ids()]
             if finished:
-                done = redis.zrevrange(FinishedJobRegistry(queue=queue).key, 0, finished - 1)
-                jobs += [_job_status(redis, as_text(name), "finished") for name in done]  # type: ignore[union-attr]
+                done: list[bytes] = redis.zrevrange(FinishedJobRegistry(queue=queue).key, 0, finished - 1)  # type: ignore[assignment]
+                jobs += [_job_status(redis, as_text(name), "finished") for name in done]
         return QueueStatus(
             reachable=True,
             workers=len(Worker.all(connection=redis)),

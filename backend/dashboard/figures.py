@@ -10,7 +10,8 @@ import numpy as np
 import iwes
 from backend.dashboard.plot import Axis
 from backend.dashboard.words import share
-from jobs.estimates import Accuracy, ClassShare
+from jobs.accuracy import Accuracy
+from jobs.class_balance import ClassShare
 from store.drawn import Weights
 
 WIDTH, HEIGHT = 640, 300

@@ -92,7 +92,9 @@ def _settings_fields() -> list[Field]:
     return [
         Field("k", "Labels per round", WHOLE, "k: a model is trained after so many. Counts from the next draw on."),
         Field("cap", "Largest weight", NUMBER, "The training weight of a label is 1/p, but never above this."),
-        Field("floor", "Smallest probability", NUMBER, "Even a task the model is sure of is asked for with this chance."),
+        Field(
+            "floor", "Smallest probability", NUMBER, "Even a task the model is sure of is asked for with this chance."
+        ),
         Field("reserve", "Reserve", NUMBER, "Tasks to go on with while a model trains, as a part of k."),
         Field("sharpness", "Sharpness", NUMBER, "Above 1, tasks the model hesitates at are preferred more strongly."),
         Field("mode", "Rule", TEXT, "Takes effect at once.", choices={str(m): f"{m}: {MODES[m]}" for m in Mode}),
@@ -103,7 +105,7 @@ def _settings_fields() -> list[Field]:
             "Another one is trained from the next training on; until then the last model answers.",
             suggestions=(*networks.names(), *plugins.names()),
         ),
-        Field("way", "Training", TEXT, "Of a pre-trained network, head trains its last part only.", choices=_same(WAYS)),
+        Field("way", "Training", TEXT, "head trains only the last part of a pre-trained network.", choices=_same(WAYS)),
         Field("calibrate", "Calibrate", TICK, "Scale probabilities to be right on labels not trained on."),
     ]
 

@@ -1,4 +1,4 @@
-"""Where the loop stands, as a picture: four stations that a round goes through, and how far it is in the present one."""
+"""Where the loop stands, as a picture: four stations that a round goes through, and how far it is in this one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backend.dashboard.words import span
-from backend.status_page import progress_words
 from jobs.status import JobStatus, ProjectStatus, RoundStatus
 from store.drawn import Left
 from store.tables import RoundState, now
@@ -53,7 +52,7 @@ def picture(
         _drawing(project, last, at),
         _publishing(last, jobs, at),
     ]
-    return LoopPicture(_sentence(project, last), stations, sum(job.state == "waiting" for job in jobs))
+    return LoopPicture(sentence(project), stations, sum(job.state == "waiting" for job in jobs))
 
 
 def _station_of(project: ProjectStatus, last: RoundStatus | None) -> int | None:
@@ -73,9 +72,7 @@ def _state(station: int, at: int | None) -> str:
     return NOW if station == at else DONE if station < at else NEXT
 
 
-def _labels(
-    last: RoundStatus | None, left: Left | None, labelled_at: Sequence[datetime], at: int | None
-) -> Station:
+def _labels(last: RoundStatus | None, left: Left | None, labelled_at: Sequence[datetime], at: int | None) -> Station:
     labels, wanted = (last.labels, last.wanted) if last and last.state != RoundState.DRAWN else (0, 0)
     state = _state(0, at)
     detail = ""
@@ -140,7 +137,9 @@ def _job(jobs: Sequence[JobStatus], job_id: str) -> JobStatus | None:
     return next((job for job in jobs if job.id == job_id and job.state != "finished"), None)
 
 
-def _sentence(project: ProjectStatus, last: RoundStatus | None) -> str:
+def sentence(project: ProjectStatus) -> str:
+    """What the project is doing."""
+    last = project.rounds[-1] if project.rounds else None
     if project.root is not None:
         return "A data set outside of Label Studio"
     if not project.connected:

@@ -76,6 +76,11 @@ def settings(project_id: int) -> str:
     return render_template("project/settings.html", project=project, form=SettingsForm.of(project))
 
 
+@pages.get("/projects/<int:project_id>/exports")
+def export(project_id: int) -> str:
+    return render_template("project/export.html", project=project_or_404(project_id))
+
+
 @pages.get("/projects/<int:project_id>/jobs/<job_id>")
 def job(project_id: int, job_id: str) -> str:
     project = project_or_404(project_id)

@@ -41,7 +41,8 @@ def thumbnail(project_id: int, task: int) -> Response:
     answer = Response(_png(loaded.images[:][0]), mimetype="image/png")
     answer.headers["Cache-Control"] = f"private, max-age={KEPT_SECONDS}"
     answer.set_etag(loaded.keys[0].hex())
-    return answer.make_conditional(request)
+    answer.make_conditional(request)
+    return answer
 
 
 def _png(pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> bytes:

@@ -40,4 +40,5 @@ def job_name(job_id: str) -> str:
 
 
 def share(value: float) -> str:
-    return f"{value:.1%}" if value < 0.1 or value > 0.995 else f"{value:.0%}"
+    """With a decimal where a whole percentage would say too little."""
+    return f"{value:.1%}" if 0 < value < 0.1 or 0.995 < value < 1 else f"{value:.0%}"
