@@ -154,6 +154,47 @@ _LOGIN: Part = {
     "parameters": [{"name": "next", "in": "query", "schema": TEXT, "description": "A path here, to go on to."}]
 }
 
+_NUMBER: Part = {"type": "integer", "minimum": 1, "maximum": LARGEST_ID}
+_FORM: Part = {"required": False, "content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}}
+
+
+def _of_project(kind: Part, *more: str) -> Part:
+    """With the numbers and names in its path."""
+    names = {"project_id": _NUMBER, "task": _NUMBER}
+    found = [
+        {"name": name, "in": "path", "required": True, "schema": names.get(name, TEXT)}
+        for name in ("project_id", *more)
+    ]
+    return {"parameters": found, **kind}
+
+
+def _shown(summary: str, *more: str, answer: Part | None = None) -> Part:
+    return _of_project({"get": operation(summary, PEOPLE, answer or as_text("text/html"), others="404 503")}, *more)
+
+
+def _done(summary: str) -> Part:
+    """A form. Whoever sends it is sent on to a page, or told what is wrong with it."""
+    return operation(summary, PEOPLE, None, body=_FORM, others="302 400 404 413 503")
+
+
+_EVENTS = as_text("text/event-stream")
+_PROJECT = "/projects/{project_id}"
+_PAGES_OF_PROJECTS: Part = {
+    "/events": {"get": operation("What changes on the page of all projects", PEOPLE, _EVENTS, others="503")},
+    _PROJECT: _shown("What its loop does, and what is known"),
+    f"{_PROJECT}/tasks": _shown("What annotators get next, and labels worth a second look"),
+    f"{_PROJECT}/tasks/{{task}}/thumbnail": _shown("A small picture", "task", answer=as_text("image/png")),
+    f"{_PROJECT}/jobs": _shown("Its jobs"),
+    f"{_PROJECT}/jobs/{{job_id}}": _shown("What a job has logged", "job_id"),
+    f"{_PROJECT}/events/{{page}}": _shown("What changes on a page of its", "page", answer=_EVENTS),
+    f"{_PROJECT}/subsets": _shown("Its subsets") | {"post": _done("Asks for a subset")},
+    f"{_PROJECT}/settings": _shown("How it goes on") | {"post": _done("Changes how it goes on")},
+    f"{_PROJECT}/exports": _shown("What may be exported"),
+    f"{_PROJECT}/train": _of_project({"post": _done("Trains with the labels that are there")}),
+    f"{_PROJECT}/reconcile": _of_project({"post": _done("Compares with Label Studio now")}),
+    f"{_PROJECT}/retry": _of_project({"post": _done("Tries failed jobs again now")}),
+}
+
 PATHS: Part = {
     # what Label Studio calls
     "/health": {
@@ -209,12 +250,13 @@ PATHS: Part = {
             "Signs in",
             ANYBODY,
             None,
-            body={"required": False, "content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}},
+            body=_FORM,
             others="302 400 401 413 429",
             **_LOGIN,
         ),
     },
     "/logout": {"post": operation("Signs out", PEOPLE, None, others="400")},
+    **_PAGES_OF_PROJECTS,
     "/metrics": {"get": operation("Figures for Prometheus", PEOPLE, as_text("text/plain"))},
     "/openapi.json": {"get": operation("This description", PEOPLE, as_json(object_of({"openapi": TEXT})))},
 }

@@ -13,7 +13,7 @@ from jobs.loop import advance
 from jobs.workplace import Workplace
 from models.plan import Plan
 from store import projects, rounds, subsets
-from store.tables import Mode, Project, RoundState
+from store.tables import Project, RoundState
 
 SAMPLING = ("k", "cap", "floor", "reserve", "sharpness")
 """The options of a project that only later draws see."""
@@ -81,11 +81,3 @@ def _make(session: Session, project: Project, made: Change) -> None:
         project.training = made.after.as_dict()
     else:
         setattr(project, made.option, made.after)
-
-
-MODES = {
-    Mode.AUTO: "unlabelled tasks by IWeS-ent for annotators, and tasks that came with a label by IWeS-dis",
-    Mode.ENT: "unlabelled tasks only; labels that were there already train as they are",
-    Mode.DIS: "only tasks that came with a label, by the disagreement of two models",
-    Mode.LOSS: "only tasks that came with a label, by the loss of one model",
-}

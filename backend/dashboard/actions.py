@@ -38,7 +38,7 @@ def set_up(project_id: int) -> ResponseReturnValue:
 @actions.post("/projects/<int:project_id>/subsets")
 def ask_for_subset(project_id: int) -> ResponseReturnValue:
     project = project_or_404(project_id)
-    form = SubsetForm.typed_in(request.form)
+    form = SubsetForm.typed_in(project, request.form)
     wishes = form.values()
     for name in ("size", "name", "rule"):
         if name not in wishes:

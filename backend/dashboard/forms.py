@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jobs.change import MODES, SAMPLING
+from jobs.change import SAMPLING
 from jobs.connect import BadOption
 from models import networks, plugins
 from models.plan import WAYS, Plan, PlanError
 from store import subsets
-from store.tables import Mode, Project
+from store.tables import Project
 
 WHOLE, NUMBER, TEXT, TICK = "whole", "number", "text", "tick"
+MODES = {
+    "auto": "auto: all tasks, each kind by its own rule",
+    "ent": "ent: unlabelled tasks only",
+    "dis": "dis: labelled tasks only, by two models",
+    "loss": "loss: labelled tasks only, by one model",
+}
 
 
 @dataclass(frozen=True)
@@ -81,11 +87,11 @@ class SubsetForm(Form):
     @classmethod
     def blank(cls, project: Project) -> SubsetForm:
         rule = subsets.rule_of(project)
-        return cls(_subset_fields(), {"rule": rule, "name": rule})
+        return cls(_subset_fields(project), {"rule": rule, "name": rule})
 
     @classmethod
-    def typed_in(cls, form: Mapping[str, str]) -> SubsetForm:
-        return cls(_subset_fields(), form)
+    def typed_in(cls, project: Project, form: Mapping[str, str]) -> SubsetForm:
+        return cls(_subset_fields(project), form)
 
 
 def _settings_fields() -> list[Field]:
@@ -97,7 +103,14 @@ def _settings_fields() -> list[Field]:
         ),
         Field("reserve", "Reserve", NUMBER, "Tasks to go on with while a model trains, as a part of k."),
         Field("sharpness", "Sharpness", NUMBER, "Above 1, tasks the model hesitates at are preferred more strongly."),
-        Field("mode", "Rule", TEXT, "Takes effect at once.", choices={str(m): f"{m}: {MODES[m]}" for m in Mode}),
+        Field(
+            "mode",
+            "Rule",
+            TEXT,
+            "Unlabelled tasks are drawn by IWeS-ent for annotators, those that came with a label by the models alone. "
+            "Takes effect at once.",
+            choices=MODES,
+        ),
         Field(
             "network",
             "Network",
@@ -110,7 +123,7 @@ def _settings_fields() -> list[Field]:
     ]
 
 
-def _subset_fields() -> list[Field]:
+def _subset_fields(project: Project) -> list[Field]:
     return [
         Field("size", "Tasks", WHOLE, "How many the subset is to have."),
         Field("name", "Name", TEXT, "Small letters, digits and dashes. The name of one that is there asks more of it."),
@@ -121,9 +134,9 @@ def _subset_fields() -> list[Field]:
             "Two models that disagree about a label, or one that finds it improbable.",
             choices={"dis": "dis: disagreement of two models", "loss": "loss: loss of one model"},
         ),
-        Field("k", "Tasks per round", WHOLE, "Empty: as the project."),
-        Field("cap", "Largest weight", NUMBER, "Empty: as the project."),
-        Field("floor", "Smallest probability", NUMBER, "Empty: as the project."),
+        Field("k", "Tasks per round", WHOLE, f"Left empty: {project.k}, as in the project."),
+        Field("cap", "Largest weight", NUMBER, f"Left empty: {project.cap:g}, as in the project."),
+        Field("floor", "Smallest probability", NUMBER, f"Left empty: {project.floor:g}, as in the project."),
     ]
 
 

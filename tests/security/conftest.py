@@ -86,6 +86,6 @@ def broken(app: Flask, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(f"no such table: {SECRET}")
 
-    monkeypatch.setattr("backend.sign_in.look", fail)
+    monkeypatch.setattr("backend.dashboard.pages.look", fail)
     monkeypatch.setattr(app.extensions["callers"], "_read", fail)
     return app.test_client()

@@ -64,7 +64,7 @@ def test_jobs_in_trouble_are_shown_with_their_reason(app: Flask) -> None:
     failed = JobStatus("project-1-round-0-train", "failed", "out of memory <b>", None)
     queue = QueueStatus(reachable=True, workers=1, waiting={"studio": 1, "gpu": 1}, jobs=[failed])
     with app.test_request_context("/"):
-        page = render_template("home.html", seen=Seen([], queue, [failed]))
+        page = render_template("parts/projects.html", seen=Seen([], queue, [failed]))
     assert "1 worker alive" in page
     assert "2 jobs waiting" in page
     assert "out of memory &lt;b&gt;" in page
@@ -73,5 +73,5 @@ def test_jobs_in_trouble_are_shown_with_their_reason(app: Flask) -> None:
 
 def test_pages_and_styles_are_part_of_the_package() -> None:
     root = Path(__file__).parents[2]
-    assert "backend = templates/*.html, static/*" in (root / "setup.cfg").read_text()
-    assert {path.suffix for path in (root / "backend" / "static").iterdir()} == {".css", ".svg"}
+    assert "backend = templates/*.html, templates/*/*.html, static/*" in (root / "setup.cfg").read_text()
+    assert {path.suffix for path in (root / "backend" / "static").iterdir()} == {".css", ".js", ".svg"}
