@@ -8,8 +8,10 @@ from backend.access import Callers
 from backend.admin_token import admin_token
 from backend.answers import answer_mistakes
 from backend.contract import contract
-from backend.dashboard import actions, pages, thumbnails
+from backend.dashboard.actions import actions
 from backend.dashboard.live import Live
+from backend.dashboard.pages import pages
+from backend.dashboard.thumbnails import thumbnails
 from backend.headers import secure_headers
 from backend.health import Health
 from backend.metrics import Stock, metrics

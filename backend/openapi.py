@@ -158,23 +158,25 @@ _NUMBER: Part = {"type": "integer", "minimum": 1, "maximum": LARGEST_ID}
 _FORM: Part = {"required": False, "content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}}
 
 
-def _of_project(kind: Part, *more: str) -> Part:
-    """With the numbers and names in its path."""
-    names = {"project_id": _NUMBER, "task": _NUMBER}
-    found = [
-        {"name": name, "in": "path", "required": True, "schema": names.get(name, TEXT)}
-        for name in ("project_id", *more)
-    ]
-    return {"parameters": found, **kind}
+def _in_path(*names: str) -> Part:
+    schemas = {"project_id": _NUMBER, "task": _NUMBER}
+    return {
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": schemas.get(name, TEXT)} for name in names
+        ]
+    }
 
 
 def _shown(summary: str, *more: str, answer: Part | None = None) -> Part:
-    return _of_project({"get": operation(summary, PEOPLE, answer or as_text("text/html"), others="404 503")}, *more)
+    """Of a project."""
+    shown = answer or as_text("text/html")
+    return {"get": operation(summary, PEOPLE, shown, others="404 503", **_in_path("project_id", *more))}
 
 
 def _done(summary: str) -> Part:
-    """A form. Whoever sends it is sent on to a page, or told what is wrong with it."""
-    return operation(summary, PEOPLE, None, body=_FORM, others="302 400 404 413 503")
+    """A form of a project. Whoever sends it is sent on to a page, or told what is wrong with it."""
+    statuses = "302 400 404 413 503"
+    return {"post": operation(summary, PEOPLE, None, body=_FORM, others=statuses, **_in_path("project_id"))}
 
 
 _EVENTS = as_text("text/event-stream")
@@ -187,12 +189,12 @@ _PAGES_OF_PROJECTS: Part = {
     f"{_PROJECT}/jobs": _shown("Its jobs"),
     f"{_PROJECT}/jobs/{{job_id}}": _shown("What a job has logged", "job_id"),
     f"{_PROJECT}/events/{{page}}": _shown("What changes on a page of its", "page", answer=_EVENTS),
-    f"{_PROJECT}/subsets": _shown("Its subsets") | {"post": _done("Asks for a subset")},
-    f"{_PROJECT}/settings": _shown("How it goes on") | {"post": _done("Changes how it goes on")},
+    f"{_PROJECT}/subsets": _shown("Its subsets") | _done("Asks for a subset"),
+    f"{_PROJECT}/settings": _shown("How it goes on") | _done("Changes how it goes on"),
     f"{_PROJECT}/exports": _shown("What may be exported"),
-    f"{_PROJECT}/train": _of_project({"post": _done("Trains with the labels that are there")}),
-    f"{_PROJECT}/reconcile": _of_project({"post": _done("Compares with Label Studio now")}),
-    f"{_PROJECT}/retry": _of_project({"post": _done("Tries failed jobs again now")}),
+    f"{_PROJECT}/train": _done("Trains with the labels that are there"),
+    f"{_PROJECT}/reconcile": _done("Compares with Label Studio now"),
+    f"{_PROJECT}/retry": _done("Tries failed jobs again now"),
 }
 
 PATHS: Part = {
