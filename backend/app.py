@@ -8,6 +8,8 @@ from backend.access import Callers
 from backend.admin_token import admin_token
 from backend.answers import answer_mistakes
 from backend.contract import contract
+from backend.exports.kept import Kept
+from backend.exports.routes import exports
 from backend.headers import secure_headers
 from backend.health import Health
 from backend.metrics import Stock, metrics
@@ -37,6 +39,7 @@ def create_app(settings: Settings) -> Flask:
     app.extensions["callers"] = Callers(place.store)
     app.extensions["predictors"] = Predictors(place)
     app.extensions["intake"] = Intake(place)
+    app.extensions["exports"] = Kept(place)
     app.extensions["health"] = Health(place)
     app.extensions["stock"] = Stock(place.store)
     app.extensions["tally"] = Tally()
@@ -45,6 +48,7 @@ def create_app(settings: Settings) -> Flask:
     app.register_blueprint(openapi)
     app.register_blueprint(metrics)
     app.register_blueprint(sign_in)
+    app.register_blueprint(exports)
     admit_people(app, settings, admin_token(settings))
     answer_mistakes(app)
     secure_headers(app, encrypted=settings.backend_url.startswith("https://"))
