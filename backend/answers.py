@@ -13,6 +13,9 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from backend.access import AccessDenied
 from backend.contract import contract
+from backend.exports.errors import ExportError, NotNow
+from store.projects import UnknownProject
+from store.subsets import BadSubset
 from studio.errors import BadMessage, StudioError
 
 log = logging.getLogger(__name__)
@@ -24,6 +27,10 @@ _OF_THE_BODY = {"content-type", "content-length"}
 
 def answer_mistakes(app: Flask) -> None:
     app.register_error_handler(BadMessage, lambda error: _say(400, str(error)))
+    for wrong in (ExportError, BadSubset):
+        app.register_error_handler(wrong, lambda error: _say(400, str(error)))
+    app.register_error_handler(UnknownProject, lambda error: _say(404, str(error)))
+    app.register_error_handler(NotNow, lambda error: _later(str(error)))
     app.register_error_handler(AccessDenied, _deny)
     app.register_error_handler(CSRFError, _doubt)
     app.register_error_handler(HTTPException, _refuse)
@@ -60,7 +67,11 @@ def _refuse(error: HTTPException) -> Response:
 def _away(error: Exception) -> Response:
     """Label Studio does not serve its images, or the database does not answer: that passes."""
     log.warning("a request cannot be answered now", exc_info=error)
-    answer = _say(503, "the store or Label Studio does not answer this backend just now; try again later")
+    return _later("the store or Label Studio does not answer this backend just now; try again later")
+
+
+def _later(message: str) -> Response:
+    answer = _say(503, message)
     answer.headers["Retry-After"] = str(AGAIN_SECONDS)
     return answer
 

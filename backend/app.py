@@ -12,6 +12,8 @@ from backend.dashboard.actions import actions
 from backend.dashboard.live import Live
 from backend.dashboard.pages import pages
 from backend.dashboard.thumbnails import thumbnails
+from backend.exports.kept import Kept
+from backend.exports.routes import exports
 from backend.headers import secure_headers
 from backend.health import Health
 from backend.metrics import Stock, metrics
@@ -41,6 +43,7 @@ def create_app(settings: Settings) -> Flask:
     app.extensions["callers"] = Callers(place.store)
     app.extensions["predictors"] = Predictors(place)
     app.extensions["intake"] = Intake(place)
+    app.extensions["exports"] = Kept(place)
     app.extensions["health"] = Health(place)
     app.extensions["stock"] = Stock(place.store)
     app.extensions["live"] = Live()
@@ -52,6 +55,7 @@ def create_app(settings: Settings) -> Flask:
     app.register_blueprint(sign_in)
     for pages_of_projects in (pages, actions, thumbnails):
         app.register_blueprint(pages_of_projects)
+    app.register_blueprint(exports)
     admit_people(app, settings, admin_token(settings))
     answer_mistakes(app)
     secure_headers(app, encrypted=settings.backend_url.startswith("https://"))

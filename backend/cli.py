@@ -284,24 +284,37 @@ def reconcile(url: str, studio_id: int, wholly: bool) -> None:
 @cli.command()
 @URL
 @PROJECT
-@click.option("--subset", "name", help="One of its subsets alone. Default: all that its models train on.")
-@OUT
-def export(url: str, studio_id: int, name: str | None, out: Path | None) -> None:
-    """Write the weighted training set of a project, connected or not, to a file."""
-    from backend.export import export as write
+@click.option(
+    "--format",
+    help="jsonl, csv, parquet, imagefolder, label-studio or huggingface. Default: as the suffix of --out says.",
+)
+@click.option("--weights", help="paper (the default), unbiased, mean1 or sum-to-pool.")
+@click.option("--rounds", help="Only what these rounds asked for, such as 0-3,5.")
+@click.option("--stratum", help="labelled: only tasks that came with a label; unlabelled: only those that did not.")
+@click.option("--subset", help="One of its subsets alone. Default: all that its models train on.")
+@click.option("--as-of", help="The set as it was known at a time, such as 2026-01-31T12:00.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The file, or for some formats the folder.")
+def export(url: str, studio_id: int, out: Path, **words: str | None) -> None:
+    """Write the weighted training set of a project, connected or not.
 
-    if out is None:
-        raise click.UsageError("--out is needed: a .jsonl, .csv or .parquet file")
+    \b
+    iwes export --url http://localhost:8080 --project 1 --out set.jsonl
+    iwes export --url … --project 1 --format imagefolder --weights mean1 --out set
+
+    A manifest beside it (in a folder: inside) says how every weight came about, and how to make the same again.
+    """
+    from rich.console import Console
+
+    from backend.exports.terminal import export_to
+
     with _opened() as place:
         with place.store.read() as session:
             project = projects.by_address(session, tidy_url(url), studio_id)
-            if project is None:
-                raise UnknownProject(
-                    f"project {studio_id} of {tidy_url(url)} is not known; `iwes status` lists those that are"
-                )
-            subset = subsets.named(session, project, name) if name else None
-        count = write(place, project, subset, out)
-    click.echo(f"{count} rows written to {out}")
+        if project is None:
+            raise UnknownProject(
+                f"project {studio_id} of {tidy_url(url)} is not known; `iwes status` lists those that are"
+            )
+        export_to(place, project, words, out, Console())
 
 
 @cli.command()
@@ -348,7 +361,7 @@ def main() -> None:
     from backend.embedded.ports import PortBusy
     from backend.embedded.process import ProcessFailed
     from backend.embedded.redis import RedisUnavailable
-    from backend.export import ExportError
+    from backend.exports.errors import ExportError
     from jobs.dataset import DatasetError
     from models.plan import PlanError
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from flask import Blueprint
 
+from backend.exports.routes import KINDS
+from backend.exports.wish import Format, Weights
+from store.weighted_set import STRATA
 from studio.connection import SECRET_HEADER
 from studio.messages import LARGEST_ID, MOST_ITEMS, YEARS
 
@@ -150,6 +153,30 @@ SECURITY: Part = {
 }
 
 _PAGE = as_text("text/html")
+
+
+def _export(summary: str, answer: Part, **more: Any) -> Part:
+    texts = {
+        "format": {"enum": [str(found) for found in Format]},
+        "weights": {"enum": [str(found) for found in Weights]},
+        "rounds": {**TEXT, "pattern": r"^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$", "examples": ["0-3,5"]},
+        "stratum": {"enum": list(STRATA)},
+        "subset": {**TEXT, "description": "The name of one of the project's subsets."},
+        "as_of": {**TEXT, "format": "date-time", "description": "The set as it was known then."},
+    }
+    asked = [{"name": name, "in": "query", "schema": schema} for name, schema in texts.items()]
+    which = {"name": "project_id", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 0}}
+    return operation(summary, PEOPLE, answer, others="400 404 503", parameters=[which, *asked], **more)
+
+
+_SET: Part = {kind: {"schema": {}} for kind in KINDS.values()}
+_DOWNLOAD = _export("The weighted training set; Range and If-Range go on with a download that broke off", _SET)
+_DOWNLOAD["responses"] |= {
+    "206": {"description": "The part asked for by Range", "content": _SET},
+    "304": {"description": "It is as If-None-Match has it"},
+    "412": _other("412", pages=True),
+    "416": _other("416", pages=True),
+}
 _LOGIN: Part = {
     "parameters": [{"name": "next", "in": "query", "schema": TEXT, "description": "A path here, to go on to."}]
 }
@@ -259,6 +286,10 @@ PATHS: Part = {
     },
     "/logout": {"post": operation("Signs out", PEOPLE, None, others="400")},
     **_PAGES_OF_PROJECTS,
+    "/projects/{project_id}/export": {"get": _DOWNLOAD},
+    "/projects/{project_id}/export/manifest": {
+        "get": _export("How the weights of that set came about", as_json(object_of({"row_digest": TEXT})))
+    },
     "/metrics": {"get": operation("Figures for Prometheus", PEOPLE, as_text("text/plain"))},
     "/openapi.json": {"get": operation("This description", PEOPLE, as_json(object_of({"openapi": TEXT})))},
 }

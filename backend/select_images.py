@@ -9,7 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from backend import export
+from backend.exports.export import check, export
+from backend.exports.wish import Wish as ExportWish
+from backend.exports.wish import format_of
 from backend.selection import bar, summary
 from backend.status_page import progress_words
 from jobs import dataset
@@ -25,7 +27,8 @@ SHOWN = 10
 
 def select_images(place: Workplace, images: Path, labels: str | None, out: Path, wish: Wish, console: Console) -> None:
     """Goes on where it was stopped; what is complete is only written again."""
-    export.check(out)
+    wanted = format_of(out, None)
+    check(wanted, out)
     found = dataset.read(images, labels)
     console.print(f"{len(found.labels)} images of {len(found.classes)} classes below {escape(str(found.root))}")
     with bar(console, wish.name or wish.rule) as show:
@@ -40,7 +43,7 @@ def select_images(place: Workplace, images: Path, labels: str | None, out: Path,
             spoken = line
 
         project, subset = select_here(place, found, wish, told)
-    count = export.export(place, project, subset, out)
+    count = export(place, project.id, ExportWish(wanted, subset=subset.name), out).rows
     for line in _outcome(place, project, subset):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"{count} rows written to {escape(str(out))}", soft_wrap=True)

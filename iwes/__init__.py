@@ -13,6 +13,7 @@ from iwes.errors import (
     ZeroScores,
 )
 from iwes.estimate import Estimate, class_balance, combine, estimate_mean, estimate_within, with_known
+from iwes.pool_weight import PoolWeights
 from iwes.probability import binary_entropy, disagreement, entropy, loss
 from iwes.stopping import Advice, labels_needed, round_confidence, stopping_advice
 from iwes.stream import draw
@@ -33,6 +34,7 @@ __all__ = [
     "Estimate",
     "IwesError",
     "Model",
+    "PoolWeights",
     "Probability",
     "Subset",
     "VersionSpace",

@@ -120,6 +120,11 @@ class Settings:
         return (self.cache or self.home) / "features"
 
     @property
+    def exports_folder(self) -> Path:
+        """Exports that are being downloaded."""
+        return (self.cache or self.home) / "exports"
+
+    @property
     def weights_folder(self) -> Path:
         """Pre-trained weights: downloaded once, or put there by hand."""
         return self.home / "weights"

@@ -71,6 +71,11 @@ def decode(data: bytes, *, size: int, pixel_limit: int = PIXEL_LIMIT) -> NDArray
     return np.ascontiguousarray(np.asarray(small, dtype=np.uint8).transpose(2, 0, 1))
 
 
+def kind_of(data: bytes, *, pixel_limit: int = PIXEL_LIMIT) -> str:
+    """Which of FORMATS the bytes are, by their header alone, which is checked as for `decode`. Raises BadImage."""
+    return str(_open(data, pixel_limit).format)
+
+
 def _open(data: bytes, pixel_limit: int) -> Image.Image:
     if not data:
         raise BadImage("empty: the file has 0 bytes")

@@ -193,6 +193,10 @@ def came_labelled(session: Session, project: Project) -> int:
     return session.scalar(count) or 0
 
 
+def came_labelled_ids(project: Project) -> Select[int]:
+    return select(Label.task_id).join(Task).where(_came_labelled(project))
+
+
 def labels_that_came(session: Session, project: Project) -> dict[int, str]:
     """The tasks that came with a label, in a stable order, each with its class."""
     return settled(session, _came_labelled(project))

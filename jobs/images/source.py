@@ -51,7 +51,7 @@ class NothingServed(Unreachable):
     """Not one image of many can be fetched: a storage is away, and no image is to blame. Worth another try later."""
 
 
-class _Fetches(Protocol):
+class Fetches(Protocol):
     """Gets the bytes behind an address; the key stands for the address and, where that can be told, its state."""
 
     def fetch(self, address: str) -> bytes: ...
@@ -100,7 +100,7 @@ class ImageSource:
         shared by all projects, keeps `most_bytes` of pixels of this size."""
         self._field = project.field
         self._size = size
-        self._fetcher = _fetcher(project, client, Origins(prefixes), resolver)
+        self._fetcher = fetcher_of(project, client, prefixes, resolver=resolver)
         self._addresses = Shelf(cache / "addresses", (KEY_BYTES,), np.uint8, most_bytes=ADDRESS_BYTES)
         some_batches = 4 * BATCH * 3 * size * size
         self._pixels = Shelf(
@@ -172,7 +172,7 @@ class ImageSource:
             if address := self._address(data):
                 wanted.setdefault(address, []).append(place)
             else:
-                loading.bad[place] = SetAside(f"the task's field {self._field!r} holds no address")
+                loading.bad[place] = no_address(self._field)
         return wanted
 
     def _outcomes(self, addresses: Iterable[str]) -> Iterator[tuple[str, _Read | SetAside]]:
@@ -230,17 +230,30 @@ class ImageSource:
         return view
 
     def _address(self, data: Mapping[str, Any]) -> str | None:
-        address = data.get(self._field)
-        if not isinstance(address, str) or not address:
-            return None
-        try:
-            address.encode()
-        except UnicodeEncodeError:  # half a pair of surrogates, which JSON can hold
-            return None
-        return address
+        return address_in(data, self._field)
 
 
-def _fetcher(project: Project, client: Client | None, origins: Origins, resolver: Resolve) -> _Fetches:
+def address_in(data: Mapping[str, Any], field: str) -> str | None:
+    """Where the task's image is, if this field of it can be an address at all."""
+    address = data.get(field)
+    if not isinstance(address, str) or not address:
+        return None
+    try:
+        address.encode()
+    except UnicodeEncodeError:  # half a pair of surrogates, which JSON can hold
+        return None
+    return address
+
+
+def no_address(field: str) -> SetAside:
+    return SetAside(f"the task's field {field!r} holds no address")
+
+
+def fetcher_of(
+    project: Project, client: Client | None, prefixes: Sequence[str], *, resolver: Resolve = resolve
+) -> Fetches:
+    """Whoever gets the bytes of a project's images. Raises OriginError for a prefix that cannot be used."""
+    origins = Origins(prefixes)
     if client is not None:
         return Fetcher(client, origins, resolver=resolver)
     if project.root is None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from backend.export import export
+
 from jobs import dataset, select_here
 from jobs.connect import ConnectError, Options
 from jobs.dataset import DatasetError

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from backend.export import _cell, _whole, export
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.export import _cell, _whole, export
 from jobs.images import ImageSource
 from jobs.images.destination import Address
 from jobs.workplace import Workplace

@@ -5,84 +5,50 @@ from __future__ import annotations
 import csv
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as parquet
 import pytest
 
-from backend import export as exports
-from backend.export import COLUMNS, ExportError, check, export
+from backend.exports import export as exporting
+from backend.exports.errors import ExportError
+from backend.exports.export import check
+from backend.exports.record import COLUMNS
+from backend.exports.wish import Format, Wish, format_of
 from jobs.workplace import Workplace
-from store import examples, labels, pool, projects, rounds, subsets, weighted_set
+from store import examples, labels, pool, projects, weighted_set
 from store.database import Store
-from store.tables import Draw, Mode, Project, Round, Subset
-from tests.conftest import a_label, add_round, make_project, put_label
-
-FORMULAS = {7: "=1+1", 8: "+cmd", 9: "-2", 10: "@x", 11: "\tx", 12: "\rx"}
-
-
-@pytest.fixture
-def project(store: Store) -> Project:
-    """Tasks 1 to 4 drawn for annotators, the last two as reserve; 5 labelled by hand; 6 to 12 came with a label."""
-    names = ["cat", "dog", "größe", *FORMULAS.values()]
-    project = make_project(store, tasks=12, classes=names)
-    with store.write() as session:
-        data = {n: {"image": f"/data/{n}.png", "text": f"t{n}", "al_weight": 1.5} for n in range(1, 13)}
-        pool.mirror(session, project, data)
-        labels.record_given(session, project, {6: "dog", **FORMULAS})
-    add_round(store, project, 0, [1, 2, 3, 4], wanted=2)
-    for n, name in ((1, "cat"), (2, "dog"), (3, "größe"), (5, "cat")):
-        put_label(store, project, n, a_label(100 + n, name))
-    put_label(store, project, 1, a_label(201, "cat", minutes=1))
-    put_label(store, project, 4, a_label(104, None))
-    return project
+from store.tables import Mode, Project, Subset
+from store.weighted_set import Part
+from tests.conftest import make_project
+from tests.exports.conftest import FORMULAS
 
 
-@pytest.fixture
-def subset(store: Store, project: Project) -> Subset:
-    """Drawn from those that came with a label: all but 6."""
-    with store.write() as session:
-        found = subsets.ask(session, project, name="dis", rule="dis", size=6)
-        tasks = pool.by_studio_id(session, project, range(7, 13))
-        for number, (ids, version) in enumerate([((12, 11, 10), None), ((7, 8, 9), "iwes-dis-0")]):
-            draws = [
-                Draw(
-                    task_id=tasks[n].id,
-                    rank=rank,
-                    reserve=False,
-                    position=rank,
-                    passes=rank,
-                    score=None if version is None else 1 / 3,
-                    probability=0.1 * n,
-                    weight=1 + 1 / n,
-                    inclusion=0.2,
-                )
-                for rank, n in enumerate(ids)
-            ]
-            sizes = {"wanted": 3, "batch_size": 3, "pool_size": 7, "examined": 7}
-            chances = {"cap": 2.0, "floor": 0.05, "reserve": 0.0, "sharpness": 1.0}
-            round_ = Round(number=number, rule="dis", model_version=version, **sizes, **chances)
-            rounds.add_selected(session, project, found, round_, draws)
-    return found
+def export(place: Workplace, project: Project, subset: Subset | None, out: Path) -> int:
+    wish = Wish(format_of(out, None), subset=subset.name if subset else None)
+    return exporting.export(place, project.id, wish, out).rows
 
 
 def as_jsonl(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [row | {name: datetime.fromisoformat(row[name]) for name in ("created", "updated")} for row in rows]
 
 
 def as_parquet(path: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+    times = {name: lambda moment: moment.isoformat() for name, kind in COLUMNS.items() if kind == "time"}
     return [row | {"data": json.loads(row["data"])} for row in rows]
 
 
 def as_csv(path: Path) -> list[dict[str, Any]]:
     """Back to what the cells stood for."""
-    parsed = {"whole": int, "number": float, "wholes": json.loads, "text": lambda text: text.removeprefix("'")}
+    parsed: dict[str, Any] = {"whole": int, "number": float, "wholes": json.loads, "json": json.loads}
+    parsed |= {"text": lambda text: text.removeprefix("'"), "time": datetime.fromisoformat}
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    read = [{name: parsed[COLUMNS[name]](cell) if cell else None for name, cell in row.items()} for row in rows]
-    return [row | {"data": json.loads(row["data"])} for row in read]
+    return [{name: parsed[COLUMNS[name]](cell) if cell else None for name, cell in row.items()} for row in rows]
 
 
 def test_all_formats_say_the_same(place: Workplace, project: Project, subset: Subset, tmp_path: Path) -> None:
@@ -90,7 +56,9 @@ def test_all_formats_say_the_same(place: Workplace, project: Project, subset: Su
     rows = as_jsonl(tmp_path / "set.jsonl")
     assert rows == as_parquet(tmp_path / "set.parquet") == as_csv(tmp_path / "set.csv")
     assert all(list(row) == list(COLUMNS) for row in rows)
-    assert sorted(path.name for path in tmp_path.glob("*set*")) == ["set.csv", "set.jsonl", "set.parquet"]
+    manifests = {(tmp_path / f"set.{kind}.manifest.json").read_text() for kind in ("jsonl", "csv", "parquet")}
+    assert len({json.loads(text)["row_digest"] for text in manifests}) == 1, "whatever the format"
+    assert len(list(tmp_path.glob("*set*"))) == 6
 
 
 def test_a_row_says_where_its_weight_comes_from(
@@ -110,7 +78,8 @@ def test_a_row_says_where_its_weight_comes_from(
     assert rows[1] == {
         **{"task": 1, "image": "/data/1.png", "class": "cat", "weight": 2.0, "probability": 0.5, "inclusion": 0.5},
         **{"score": 0.5, "passes": 0, "round": 0, "stratum": "unlabelled", "provenance": "seed"},
-        **{"model_version": None, "annotations": [101, 201], "data": {"text": "t1"}},
+        **{"model_version": None, "annotations": [101, 201], "annotators": [1], "data": {"text": "t1"}},
+        **{"created": datetime(2026, 1, 1, tzinfo=UTC), "updated": datetime(2026, 1, 1, 0, 1, tzinfo=UTC)},
     }
     assert (rows[5]["weight"], rows[5]["probability"], rows[5]["round"]) == (1.0, None, None)
     assert (rows[9]["model_version"], rows[9]["round"], rows[9]["passes"]) == ("iwes-dis-0", 1, 2)
@@ -122,7 +91,7 @@ def test_the_rows_of_a_project_are_what_its_models_train_on(
     monkeypatch.setattr(weighted_set, "CHUNK", 3)
     with store.read() as session:
         trained = examples.of_project(session, project, subset=subset)
-        rows = list(weighted_set.rows(session, project))
+        rows = list(weighted_set.rows(session, project, Part()))
         assert [(row.task, row.class_name, row.weight) for row in rows] == [
             (example.studio_id, example.class_name, example.weight) for example in trained
         ]
@@ -137,7 +106,7 @@ def test_labels_that_came_all_train_in_mode_ent(place: Workplace, store: Store, 
     with store.write() as session:
         projects.change_mode(session, project.id, Mode.ENT)
     with store.read() as session:
-        rows = list(weighted_set.rows(session, projects.by_id(session, project.id)))
+        rows = list(weighted_set.rows(session, projects.by_id(session, project.id), Part()))
     assert [row.provenance for row in rows if row.task > 5] == ["imported"] * 7
     assert [row.stratum for row in rows if row.task > 5] == ["labelled"] * 7
 
@@ -170,7 +139,7 @@ def test_a_failing_export_leaves_the_last_file_as_it_was(
         path.write_text("half of")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setitem(exports._WRITERS, ".csv", full)
+    monkeypatch.setitem(exporting._TABLES, Format.CSV, full)
     with pytest.raises(OSError, match="No space left"):
         export(place, project, None, out)
     assert out.read_text() == "the last one"
@@ -199,11 +168,11 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_done(
         ("folder.csv", "that is a folder"),
     ):
         with pytest.raises(ExportError, match=said):
-            check(tmp_path / name)
-    monkeypatch.setattr(exports, "find_spec", lambda name: None)
+            check(format_of(tmp_path / name, None), tmp_path / name)
+    monkeypatch.setattr(exporting, "find_spec", lambda name: None)
     with pytest.raises(ExportError, match=r"pip install 'iwes-label-studio\[parquet\]'"):
-        check(tmp_path / "set.parquet")
-    check(tmp_path / "set.csv")
+        check(Format.PARQUET, tmp_path / "set.parquet")
+    check(Format.CSV, tmp_path / "set.csv")
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(ExportError, match="nothing may be written"):
-        check(tmp_path / "set.csv")
+        check(Format.CSV, tmp_path / "set.csv")

@@ -1,0 +1,41 @@
+"""Tasks as Label Studio imports them, each with its settled class as an annotation and its weights in its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from backend.exports.record import OURS, Line, as_json, read_json
+from store.tables import Project
+from studio.labels import ImageClasses
+
+_ELSEWHERE = ("task", "image", "class", "data")
+"""Columns that have a place of their own in a task."""
+
+
+def write_label_studio(path: Path, lines: Iterable[Line], project: Project) -> None:
+    config = ImageClasses(project.control, project.target, project.field, tuple(project.classes))
+    with path.open("wb") as file:
+        file.write(b"[")
+        for number, line in enumerate(lines):
+            file.write(b",\n" if number else b"\n")
+            file.write(as_json(_task(line, config)))
+        file.write(b"\n]\n")
+
+
+def _task(line: Line, config: ImageClasses) -> dict[str, Any]:
+    """Without who annotated it: Label Studio refuses an import that names people it does not know. They are in
+    `al_annotators`."""
+    weights = {
+        f"{OURS}{name}": value
+        for name, value in line.record.items()
+        if name not in _ELSEWHERE and value not in (None, [])
+    }
+    image = read_json(line.row.data).get(config.field)
+    annotation = {"result": config.result_of(line.row.class_name), "was_cancelled": False, "ground_truth": False}
+    return {
+        "id": line.row.task,
+        "data": {config.field: image, **line.record["data"], **weights},
+        "annotations": [annotation],
+    }

@@ -1,0 +1,103 @@
+"""A row as files show it: every format has these columns, and the same values in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from store.weighted_set import WeightedRow
+
+OURS = "al_"
+"""How the fields begin that this backend writes into a task's data; the columns say the same, and exactly."""
+
+COLUMNS = {
+    "task": "whole",
+    "image": "text",
+    "class": "text",
+    "weight": "number",
+    "probability": "number",
+    "inclusion": "number",
+    "score": "number",
+    "passes": "whole",
+    "round": "whole",
+    "stratum": "text",
+    "provenance": "text",
+    "model_version": "text",
+    "annotations": "wholes",
+    "annotators": "wholes",
+    "created": "time",
+    "updated": "time",
+    "data": "json",
+}
+"""In the order of a record. `data` is what else Label Studio holds of the task."""
+
+_LARGE = re.compile(r"\d{19}")
+"""A number that orjson would round."""
+
+Record = dict[str, Any]
+
+
+class Line(NamedTuple):
+    """A row on its way into a file."""
+
+    row: WeightedRow
+    record: Record
+    json: bytes
+    """The record, as `as_json` has it: the digest needs it whatever the format."""
+
+
+def record_of(row: WeightedRow, field: str, weight: float) -> Record:
+    """`field` is the one of the task that holds the image."""
+    data = read_json(row.data)
+    image = data.pop(field, None)
+    for name in [name for name in data if name.startswith(OURS)]:
+        del data[name]
+    return {
+        "task": row.task,
+        "image": None if image is None else clean(str(image)),
+        "class": clean(row.class_name),
+        "weight": weight,
+        "probability": row.probability,
+        "inclusion": row.inclusion,
+        "score": row.score,
+        "passes": row.passes,
+        "round": row.round,
+        "stratum": row.stratum,
+        "provenance": row.provenance,
+        "model_version": row.model_version,
+        "annotations": row.annotations,
+        "annotators": row.annotators,
+        "created": row.created,
+        "updated": row.updated,
+        "data": data,
+    }
+
+
+def clean(text: str) -> str:
+    """Half a pair of surrogates, which JSON can hold and a file cannot, is spelled out."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def read_json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text) if _LARGE.search(text) else orjson.loads(text)
+    except orjson.JSONDecodeError:  # it is stricter than what was stored: NaN, and halves of surrogates
+        found = json.loads(text)
+    return found if isinstance(found, dict) else {}
+
+
+def as_json(value: Record | Mapping[str, Any]) -> bytes:
+    """The one way in which rows are put into JSON: fields in the order of the columns, times in UTC. The digest of a
+    set is taken over these bytes, whatever its format."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_UTC_Z)
+    except TypeError:
+        return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_moment)).encode()
+
+
+def _moment(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_UTC_Z).decode().strip('"')
