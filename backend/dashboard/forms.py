@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from backend.exports.errors import ExportError
+from backend.exports.wish import Format, Weights
 from jobs.change import SAMPLING
 from jobs.connect import BadOption
 from models import networks, plugins
 from models.plan import WAYS, Plan, PlanError
 from store import subsets
-from store.tables import Project
+from store.tables import Project, Subset
+from store.weighted_set import STRATA
 
 WHOLE, NUMBER, TEXT, TICK = "whole", "number", "text", "tick"
 MODES = {
@@ -94,6 +97,13 @@ class SubsetForm(Form):
         return cls(_subset_fields(project), form)
 
 
+@dataclass(frozen=True)
+class ExportForm(Form):
+    @classmethod
+    def asked(cls, known: Sequence[Subset], words: Mapping[str, str]) -> ExportForm:
+        return cls(_export_fields([subset.name for subset in known]), words)
+
+
 def _settings_fields() -> list[Field]:
     return [
         Field("k", "Labels per round", WHOLE, "k: a model is trained after so many. Counts from the next draw on."),
@@ -140,9 +150,37 @@ def _subset_fields(project: Project) -> list[Field]:
     ]
 
 
+def _export_fields(subset_names: Sequence[str]) -> list[Field]:
+    every = {"": "all that its models train on"} | {name: f"subset {name}" for name in subset_names}
+    return [
+        Field("format", "Format", TEXT, "Folders come as a .zip.", choices=_FORMATS),
+        Field("weights", "Weights", TEXT, "Which of them stand in the column weight.", choices=_WEIGHTS),
+        Field("subset", "Tasks", TEXT, "", choices=every),
+        Field("stratum", "Kind", TEXT, "", choices={"": "both", **{name: f"came {name}" for name in STRATA}}),
+        Field("rounds", "Rounds", TEXT, "Such as 0-3,5. Left empty: all."),
+        Field("as_of", "As of", TEXT, "As it was known then, such as 2026-01-31T12:00+01:00. Left empty: now."),
+    ]
+
+
+_FORMATS: dict[str, str] = {
+    Format.JSONL: "JSONL: a line per task",
+    Format.CSV: "CSV",
+    Format.PARQUET: "Parquet",
+    Format.IMAGEFOLDER: "image folder: a folder per class",
+    Format.LABEL_STUDIO: "Label Studio JSON: can be imported again",
+    Format.HUGGINGFACE: "Hugging Face: for datasets.load_dataset",
+}
+_WEIGHTS: dict[str, str] = {
+    Weights.PAPER: "paper: min(1/p, cap), as trained",
+    Weights.UNBIASED: "unbiased: the set stands for the pool",
+    Weights.MEAN1: "mean1: as trained, with mean 1",
+    Weights.SUM_TO_POOL: "sum-to-pool: unbiased, summing to the pool",
+}
+
+
 def _same(names: tuple[str, ...]) -> dict[str, str]:
     return {name: name for name in names}
 
 
-MISTAKES = (BadOption, PlanError, subsets.BadSubset)
+MISTAKES = (BadOption, PlanError, subsets.BadSubset, ExportError)
 """What is wrong with values, rather than with us."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flask import Blueprint, Response, current_app, render_template
+from flask import Blueprint, Response, current_app, render_template, request
+from flask.typing import ResponseReturnValue
 from redis.exceptions import RedisError
 from werkzeug.exceptions import NotFound
 
 from backend.dashboard import views, words
-from backend.dashboard.forms import SettingsForm, SubsetForm
+from backend.dashboard.forms import MISTAKES, ExportForm, SettingsForm, SubsetForm
 from backend.dashboard.live import Live, Parts
+from backend.exports.preview import preview
+from backend.exports.wish import Wish
 from backend.home import look
 from backend.status_page import progress_words
 from jobs import job_log
 from jobs.workplace import Workplace
 from store import projects
+from store import subsets as subset_store
 from store.projects import UnknownProject
 from store.tables import Project
 
@@ -23,6 +27,7 @@ pages = Blueprint("pages", __name__)
 pages.add_app_template_filter(words.ago, "ago")
 pages.add_app_template_filter(words.span, "span")
 pages.add_app_template_filter(words.share, "share")
+pages.add_app_template_filter(words.cell, "cell")
 pages.add_app_template_filter(words.job_name, "job_name")
 pages.add_app_template_filter(progress_words, "progress_words")
 
@@ -77,8 +82,18 @@ def settings(project_id: int) -> str:
 
 
 @pages.get("/projects/<int:project_id>/exports")
-def export(project_id: int) -> str:
-    return render_template("project/export.html", project=project_or_404(project_id))
+def export(project_id: int) -> ResponseReturnValue:
+    """What is asked for stands in the address, so that it can be kept and sent to others."""
+    project = project_or_404(project_id)
+    with place().store.read() as session:
+        form = ExportForm.asked(subset_store.all_of(session, project), request.args)
+    try:
+        wish = Wish.said(request.args.to_dict())
+        shown = preview(place(), project_id, wish)
+    except MISTAKES as error:
+        form.blame(error)
+        return render_template("project/export.html", project=project, form=form, shown=None), 400
+    return render_template("project/export.html", project=project, form=form, shown=shown, wish=wish)
 
 
 @pages.get("/projects/<int:project_id>/jobs/<job_id>")

@@ -7,6 +7,8 @@ from datetime import datetime
 from jobs import logs
 from store.tables import now
 
+LONGEST_CELL = 40
+
 
 def ago(moment: datetime | None) -> str:
     if moment is None:
@@ -37,6 +39,19 @@ def job_name(job_id: str) -> str:
     if facts.get("round") is not None:
         said.append(f"round {facts['round']}")
     return ", ".join(said)
+
+
+def cell(value: object) -> str:
+    """A value as a table shows it."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M")
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value) if len(str(value)) <= LONGEST_CELL else f"{str(value)[:LONGEST_CELL]}…"
 
 
 def share(value: float) -> str:
