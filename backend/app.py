@@ -7,6 +7,7 @@ from flask import Flask
 from backend.access import Callers
 from backend.admin_token import admin_token
 from backend.answers import answer_mistakes
+from backend.api import api
 from backend.contract import contract
 from backend.headers import secure_headers
 from backend.health import Health
@@ -44,6 +45,7 @@ def create_app(settings: Settings) -> Flask:
     app.register_blueprint(contract)
     app.register_blueprint(openapi)
     app.register_blueprint(metrics)
+    app.register_blueprint(api)
     app.register_blueprint(sign_in)
     admit_people(app, settings, admin_token(settings))
     answer_mistakes(app)
