@@ -7,6 +7,7 @@ from flask import Flask
 from backend.access import Callers
 from backend.admin_token import admin_token
 from backend.answers import answer_mistakes
+from backend.api import api
 from backend.contract import contract
 from backend.dashboard.actions import actions
 from backend.dashboard.live import Live
@@ -52,6 +53,7 @@ def create_app(settings: Settings) -> Flask:
     app.register_blueprint(contract)
     app.register_blueprint(openapi)
     app.register_blueprint(metrics)
+    app.register_blueprint(api)
     app.register_blueprint(sign_in)
     for pages_of_projects in (pages, actions, thumbnails):
         app.register_blueprint(pages_of_projects)

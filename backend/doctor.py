@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -32,17 +33,44 @@ class Finding:
     good: bool = True
 
 
-def examine(settings: Settings, console: Console | None = None) -> bool:
-    """Prints what was found; True if nothing stands in the way of training."""
-    console = console or Console()
-    sound = True
-    for look in (_software, _device, _home, _database, _redis, _images):
-        for finding in look(settings):
-            sound &= finding.good
-            mark = "[green]✓[/]" if finding.good else "[red]✗[/]"
-            console.print(f"{mark} [bold]{finding.subject}[/]: {escape(finding.said)}", soft_wrap=True)
-    console.print(_networks(settings))
-    return sound
+@dataclass(frozen=True)
+class Network:
+    name: str
+    reads: int | None
+    """The side of the images it reads; None where the model cannot be made."""
+    weights: str
+    good: bool = True
+
+
+@dataclass(frozen=True)
+class Examination:
+    findings: list[Finding]
+    networks: list[Network]
+
+    @property
+    def sound(self) -> bool:
+        """Nothing stands in the way of training."""
+        return all(finding.good for finding in self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"sound": self.sound, "findings": self.findings, "networks": self.networks}
+
+
+def examine(settings: Settings) -> Examination:
+    looks = (_software, _device, _home, _database, _redis, _images)
+    return Examination([finding for look in looks for finding in look(settings)], list(_networks(settings)))
+
+
+def show(found: Examination, console: Console) -> None:
+    for finding in found.findings:
+        mark = "[green]✓[/]" if finding.good else "[red]✗[/]"
+        console.print(f"{mark} [bold]{finding.subject}[/]: {escape(finding.said)}", soft_wrap=True)
+    table = Table("--network", "reads", "pre-trained weights", box=SIMPLE)
+    for network in found.networks:
+        reads = f"{network.reads} × {network.reads}" if network.reads else ""
+        table.add_row(network.name, reads, escape(network.weights), style=None if network.good else "red")
+    table.caption = "any other classification model of torchvision will do as well"
+    console.print(table)
 
 
 def _software(_settings: Settings) -> Iterator[Finding]:
@@ -131,24 +159,18 @@ def _images(settings: Settings) -> Iterator[Finding]:
         yield Finding("images", f"from the connected Label Studio, data URIs, and {more}")
 
 
-def _networks(settings: Settings) -> Table:
+def _networks(settings: Settings) -> Iterator[Network]:
     from models import pretrained
     from models.workshop import BadLearner, Workshop
 
-    table = Table("--network", "reads", "pre-trained weights", box=SIMPLE)
     for name in networks.names():
-        size = networks.input_size(name)
-        table.add_row(name, f"{size} × {size}", escape(pretrained.status(name, settings.weights_folder)))
+        yield Network(name, networks.input_size(name), pretrained.status(name, settings.weights_folder))
     workshop = Workshop(settings.weights_folder, settings.models_folder / "frozen", settings.device)
     for name in plugins.names():
         try:
-            learner = workshop.own(name)
+            yield Network(name, workshop.own(name).input_size, "a model of another package")
         except BadLearner as error:
-            table.add_row(name, "", f"[red]{escape(str(error))}[/]")
-        else:
-            table.add_row(name, f"{learner.input_size} × {learner.input_size}", "a model of another package")
-    table.caption = "any other classification model of torchvision will do as well"
-    return table
+            yield Network(name, None, str(error), good=False)
 
 
 def _bytes(folder: Path) -> int:

@@ -92,6 +92,10 @@ def _event(actions: list[str], **fields: str) -> Part:
 
 TEXT: Part = {"type": "string"}
 FLAG: Part = {"type": ["boolean", "null"]}
+COUNT: Part = {"type": "integer", "minimum": 0}
+SHARE: Part = {"type": "number", "minimum": 0, "maximum": 1}
+_FIGURES: Part = {"value": SHARE, "low": SHARE, "high": SHARE, "effective_size": {"type": "number", "minimum": 0}}
+_ASKED = ("asked", "answered", "skipped", "lost", "missing")
 
 _ANNOTATED = ["ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED"]
 _TOLD = [*_ANNOTATED, "TASKS_CREATED", "ANNOTATIONS_DELETED", "TASKS_DELETED"]
@@ -135,6 +139,32 @@ SCHEMAS: Part = {
         },
         description="Its result is empty where the image cannot be read, and before the first training.",
     ),
+    "Share": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    "ProjectStatus": object_of(
+        {"id": _ref("Id"), "title": TEXT, "mode": TEXT, "tasks": COUNT, "unlabelled": COUNT, "connected": FLAG}
+        | {"rounds": list_of({"type": "object"}), "subsets": list_of({"type": "object"})}
+        | {"estimates": _ref("Estimates")}
+    ),
+    "Accuracy": object_of(
+        {"round": COUNT, "model_version": TEXT, "trained_on": _or_null(COUNT), "rest": COUNT, "complete": FLAG}
+        | _FIGURES
+        | {"response": object_of(dict.fromkeys(_ASKED, COUNT))},
+        description="Of the model that drew a round, on what was unlabelled then, with a 95 % interval.",
+    ),
+    "Estimates": object_of(
+        {"tasks": COUNT, "labelled": COUNT, "skipped": COUNT, "half_width": SHARE, "target": _or_null(SHARE)}
+        | {"current_model": _or_null(TEXT), "said": TEXT, "labels_needed": _or_null(COUNT)}
+        | {"curve": list_of(_ref("Accuracy")), "judged": _or_null(_ref("Accuracy"))}
+        | {"advice": _or_null(object_of({"stop": FLAG, "reason": TEXT}))}
+        | {"class_balance": list_of(object_of({"class": TEXT, "known": COUNT} | _FIGURES))}
+        | {
+            "recall": list_of(
+                object_of(
+                    {"class": TEXT, "labels": COUNT, "recall": _or_null(object_of(_FIGURES)), "reason": _or_null(TEXT)}
+                )
+            )
+        }
+    ),
     "Health": object_of(
         {
             "status": {"enum": ["UP", "DOWN"]},
@@ -152,6 +182,14 @@ SECURITY: Part = {
     "session": {"type": "apiKey", "in": "cookie", "name": "iwes", "description": "As one gets it at /login."},
 }
 
+_PROJECT_ID: Part = {"name": "project_id", "in": "path", "required": True, "schema": _ref("Id")}
+_AIMS: list[Part] = [
+    {"name": name, "in": "query", "schema": _ref("Share"), "description": said}
+    for name, said in (
+        ("half_width", "How exactly the accuracy is to be known; 0.02 where it is left out."),
+        ("target", "The accuracy wanted."),
+    )
+]
 _PAGE = as_text("text/html")
 
 
@@ -289,6 +327,32 @@ PATHS: Part = {
     "/projects/{project_id}/export": {"get": _DOWNLOAD},
     "/projects/{project_id}/export/manifest": {
         "get": _export("How the weights of that set came about", as_json(object_of({"row_digest": TEXT})))
+    },
+    "/api/projects": {
+        "get": operation(
+            "All projects and what each is doing",
+            PEOPLE,
+            as_json(object_of({"projects": list_of(_ref("ProjectStatus"))})),
+            others="503",
+        )
+    },
+    "/api/projects/{project_id}": {
+        "get": operation(
+            "What a project is doing, as `iwes status --json` tells it",
+            PEOPLE,
+            as_json(_ref("ProjectStatus")),
+            others="404 503",
+            parameters=[_PROJECT_ID],
+        )
+    },
+    "/api/projects/{project_id}/estimates": {
+        "get": operation(
+            "What a project's labels say of what nobody has labelled",
+            PEOPLE,
+            as_json(_ref("Estimates")),
+            others="400 404 503",
+            parameters=[_PROJECT_ID, *_AIMS],
+        )
     },
     "/metrics": {"get": operation("Figures for Prometheus", PEOPLE, as_text("text/plain"))},
     "/openapi.json": {"get": operation("This description", PEOPLE, as_json(object_of({"openapi": TEXT})))},

@@ -16,7 +16,7 @@ from backend.selection import bar, summary
 from backend.status_page import progress_words
 from jobs import dataset
 from jobs.select_here import Wish, select_here
-from jobs.status import SubsetGlance, subset_status
+from jobs.status import SubsetGlance, SubsetStatus, subset_status
 from jobs.workplace import Workplace
 from store import pool, projects, subsets
 from store.tables import Project, Subset
@@ -25,7 +25,9 @@ SHOWN = 10
 """Doubted labels, and reasons for images set aside, that a terminal is filled with."""
 
 
-def select_images(place: Workplace, images: Path, labels: str | None, out: Path, wish: Wish, console: Console) -> None:
+def select_images(
+    place: Workplace, images: Path, labels: str | None, out: Path, wish: Wish, console: Console
+) -> SubsetStatus:
     """Goes on where it was stopped; what is complete is only written again."""
     wanted = format_of(out, None)
     check(wanted, out)
@@ -44,12 +46,14 @@ def select_images(place: Workplace, images: Path, labels: str | None, out: Path,
 
         project, subset = select_here(place, found, wish, told)
     count = export(place, project.id, ExportWish(wanted, subset=subset.name), out).rows
-    for line in _outcome(place, project, subset):
+    status, lines = _outcome(place, project, subset)
+    for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"{count} rows written to {escape(str(out))}", soft_wrap=True)
+    return status
 
 
-def _outcome(place: Workplace, project: Project, subset: Subset) -> list[str]:
+def _outcome(place: Workplace, project: Project, subset: Subset) -> tuple[SubsetStatus, list[str]]:
     with place.store.read() as session:
         project, subset = projects.by_id(session, project.id), subsets.by_id(session, subset.id)
         status = subset_status(session, project, subset)
@@ -67,4 +71,4 @@ def _outcome(place: Workplace, project: Project, subset: Subset) -> list[str]:
     if bad:
         lines.append(f"{sum(bad.values())} images were set aside")
         lines += [f"  {count} × {reason}" for reason, count in list(bad.items())[:SHOWN]]
-    return lines
+    return status, lines

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from backend.estimates_page import gist
 from jobs.status import ProjectStatus, QueueStatus, RoundStatus, SubsetStatus
 from store.tables import RoundState, now
 
@@ -51,6 +52,10 @@ def _show_project(console: Console, project: ProjectStatus) -> None:
     if project.labels_until_retrain is not None:
         console.print(f"  {project.labels_until_retrain} labels until the next training")
     console.print(f"  last reconcile: {_ago(project.reconciled_at)}")
+    if project.estimates.judged:
+        console.print(f"  judged: {escape(project.estimates.said)}")
+    for line in gist(project.estimates):
+        console.print(f"  {line}")
     for problem, count in project.problems.items():
         console.print(f"  [yellow]{count} ×[/] {escape(problem)}")
     if project.rounds:

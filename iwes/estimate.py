@@ -86,21 +86,6 @@ def estimate_within(
     return _mean(v[d], pi[d], _unseen(examined, pool_size) / share, confidence)
 
 
-def _mean(v: Floats, pi: Floats, unseen: float, confidence: float) -> Estimate:
-    w = 1.0 / pi
-    mean = float(w @ v) / float(w.sum())
-    size = effective_size(w)
-    if v.min() < 0.0 or v.max() > 1.0:
-        variance = _variance(v, pi, mean, unseen) * len(v) / max(1, len(v) - 1)
-        return Estimate(mean, mean, mean, size, math.sqrt(variance), limits=None).at(confidence)
-    heavy = min(1.0, float(w @ w) / float((w**3).sum()))  # the π of a label that matters to the variance
-    v, pi = np.append(v, [0.0, 1.0]), np.append(pi, [heavy, heavy])
-    middle = float((v / pi).sum() / (1.0 / pi).sum())
-    variance = _variance(v, pi, middle, unseen)
-    labels = middle * (1.0 - middle) / variance if variance > 0.0 else math.inf
-    return Estimate(mean, mean, mean, size, math.sqrt(variance), labels).at(confidence)
-
-
 def class_balance(
     labels: ArrayLike,
     inclusion: ArrayLike,
@@ -118,10 +103,9 @@ def class_balance(
     bad = np.flatnonzero((label < 0) | (label >= classes))
     if bad.size:
         raise BadLabels(f"labels[{bad[0]}] is {label[bad[0]]}: expected a class from 0 to {classes - 1}")
-    return [
-        estimate_mean(label == c, inclusion, confidence=confidence, examined=examined, pool_size=pool_size)
-        for c in range(classes)
-    ]
+    pi = _check(label, inclusion)[1]
+    is_of = (label[:, None] == np.arange(classes)).astype(np.float64)
+    return _shares(is_of, pi, _unseen(examined, pool_size), confidence)
 
 
 def with_known(
@@ -177,6 +161,29 @@ def combine(estimates: Sequence[Estimate], share: ArrayLike, *, confidence: floa
     ).at(confidence)
 
 
+def _mean(v: Floats, pi: Floats, unseen: float, confidence: float) -> Estimate:
+    if v.min() >= 0.0 and v.max() <= 1.0:
+        return _shares(v[:, None], pi, unseen, confidence)[0]
+    w = 1.0 / pi
+    mean = float(w @ v) / float(w.sum())
+    variance = float(_variance(v[:, None], pi, np.array([mean]), unseen)[0]) * len(v) / max(1, len(v) - 1)
+    return Estimate(mean, mean, mean, effective_size(w), math.sqrt(variance), limits=None).at(confidence)
+
+
+def _shares(v: Floats, pi: Floats, unseen: float, confidence: float) -> list[Estimate]:
+    """Of each column of `v` (n, columns), whose values are within [0, 1]."""
+    w = 1.0 / pi
+    mean = w @ v / w.sum()
+    size = effective_size(w)
+    heavy = min(1.0, float(w @ w) / float((w**3).sum()))  # the π of a label that matters to the variance
+    v, pi = np.vstack([v, np.zeros_like(v[:1]), np.ones_like(v[:1])]), np.append(pi, [heavy, heavy])
+    middle = (1.0 / pi) @ v / (1.0 / pi).sum()
+    variance = _variance(v, pi, middle, unseen)
+    labels = np.divide(middle * (1.0 - middle), variance, out=np.full_like(variance, math.inf), where=variance > 0.0)
+    figures = zip(mean.tolist(), np.sqrt(variance).tolist(), labels.tolist(), strict=True)
+    return [Estimate(m, m, m, size, error, plain).at(confidence) for m, error, plain in figures]
+
+
 def _unseen(examined: int | None, pool_size: int | None) -> float:
     """How much the part of the pool that the draw did not see adds to the variance, for a variance of 1."""
     if (examined is None) != (pool_size is None) or (examined and pool_size and not 0 < examined <= pool_size):
@@ -184,12 +191,13 @@ def _unseen(examined: int | None, pool_size: int | None) -> float:
     return 1.0 / examined - 1.0 / pool_size if examined and pool_size else 0.0
 
 
-def _variance(v: Floats, pi: Floats, mean: float, unseen: float) -> float:
-    """Of the Hájek mean: that of the coins, and that of the part of the pool the draw happened to see."""
+def _variance(v: Floats, pi: Floats, mean: Floats, unseen: float) -> Floats:
+    """Of each column's Hájek mean: that of the coins, and that of the part of the pool the draw happened to see."""
     w = 1.0 / pi
-    mass = float(w.sum())
-    coins = float(((1.0 - pi) * (w * (v - mean)) ** 2).sum()) / mass**2
-    return coins + unseen * float(w @ (v - mean) ** 2) / mass
+    mass = w.sum()
+    square: Floats = (v - mean) ** 2
+    variance: Floats = ((1.0 - pi) * w**2) @ square / mass**2 + unseen * (w @ square) / mass
+    return variance
 
 
 def _check(values: ArrayLike, inclusion: ArrayLike) -> tuple[Floats, Floats]:

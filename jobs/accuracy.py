@@ -69,7 +69,7 @@ class Recall:
 
 def of_rounds(session: Session, project: Project) -> dict[int, Accuracy]:
     """By the number of the round; without the seed, which no model drew, and those that have no label yet."""
-    found = curve(answers.batches(session, project), rounds.trained_on(session, project))
+    found = curve(answers.of_project(session, project).batches, rounds.trained_on(session, project))
     return {accuracy.round: accuracy for accuracy in found}
 
 

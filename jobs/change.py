@@ -27,6 +27,12 @@ class Change:
     effect: str
     """What comes of it, as the project stands now."""
 
+    @property
+    def said(self) -> str:
+        if isinstance(self.after, Plan):
+            return "the training is changed"
+        return f"{self.option} is {self.after} now, and was {self.before}"
+
 
 def change(place: Workplace, project_id: int, wishes: Mapping[str, Any]) -> list[Change]:
     """`wishes` are options of `connect` by name; those that are as they were change nothing. Raises BadOption or

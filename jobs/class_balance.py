@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import iwes
 from jobs import sample
 from jobs.sample import figures
-from store.answers import CAME, Batch, Known
+from store.answers import CAME, Answers
 
 NOTHING_LEFT = 1e-6
 """Stands for no task left to estimate, so that a pool that is answered wholly outweighs every other round."""
@@ -31,9 +31,7 @@ class ClassShare:
         return {"class": self.class_name, "known": self.known, **figures(self.estimate)}
 
 
-def class_balance(
-    classes: Sequence[str], batches: Sequence[Batch], known: Sequence[Known], tasks: int
-) -> list[ClassShare]:
+def class_balance(classes: Sequence[str], found: Answers) -> list[ClassShare]:
     """Empty before the first label of a batch.
 
     When a round is drawn, some labels are known; its batch speaks of all other tasks. Both together are an estimate for
@@ -41,10 +39,10 @@ def class_balance(
     the rest. The rounds' estimates are combined in proportion to what the sizes of batch and rest let expect of them,
     whatever the labels say.
     """
-    by_round = _known_before(classes, known, max((batch.number for batch in batches), default=0))
+    tasks, by_round = found.tasks, _known_before(classes, found)
     estimates: list[list[iwes.Estimate]] = []
     trust: list[float] = []
-    for batch in batches:
+    for batch in found.batches:
         answered, before = sample.of_batch(batch), by_round[batch.number]
         rest = tasks - int(before.sum())
         if answered is None or rest <= 0:
@@ -68,12 +66,13 @@ def class_balance(
     ]
 
 
-def _known_before(classes: Sequence[str], known: Sequence[Known], last: int) -> NDArray[np.int64]:
+def _known_before(classes: Sequence[str], found: Answers) -> NDArray[np.int64]:
     """Labelled tasks by class (columns) when each round was drawn (rows); the last row is all there are now."""
     place = {name: number for number, name in enumerate(classes)}
-    count = np.zeros((max([last, *(some.since for some in known)]) + 2, len(classes)), dtype=np.int64)
-    for some in known:
-        count[some.since - CAME, place[some.class_name]] += some.tasks
+    last = max([0, *(batch.number for batch in found.batches), *(since for since, _name in found.known)])
+    count = np.zeros((last + 2, len(classes)), dtype=np.int64)
+    for (since, name), tasks in found.known.items():
+        count[since - CAME, place[name]] += tasks
     return count.cumsum(axis=0)
 
 

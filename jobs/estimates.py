@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 import iwes
 from jobs.accuracy import Accuracy, Recall, curve, recall
 from jobs.class_balance import ClassShare, class_balance
-from store import answers, pool, rounds
+from store import answers, rounds
 from store.tables import Project
 
 HALF_WIDTH = 0.02
@@ -70,16 +70,15 @@ def of_project(
     _check("half_width", half_width)
     if target is not None:
         _check("target", target)
-    batches = {batch.number: batch for batch in answers.batches(session, project)}
-    known = answers.known(session, project)
-    tasks = pool.readable(session, project)
+    given = answers.of_project(session, project)
     current = rounds.current_model(session, project)
-    found = curve(list(batches.values()), rounds.trained_on(session, project))
+    found = curve(given.batches, rounds.trained_on(session, project))
     judged = found[-1] if found else None
+    judging = next((batch for batch in given.batches if judged and batch.number == judged.round), None)
     return Estimates(
-        tasks=tasks,
-        labelled=sum(some.tasks for some in known),
-        skipped=answers.skipped(session, project),
+        tasks=given.tasks,
+        labelled=sum(given.known.values()),
+        skipped=given.skipped,
         half_width=half_width,
         target=target,
         current_model=current.version if current else None,
@@ -88,8 +87,8 @@ def of_project(
         said=_said(current.version if current else None, judged),
         labels_needed=_labels_needed(judged, half_width) if judged else None,
         advice=_advice(found, half_width, target),
-        balance=tuple(class_balance(project.classes, list(batches.values()), known, tasks)),
-        recall=tuple(recall(batches[judged.round], project.classes)) if judged else (),
+        balance=tuple(class_balance(project.classes, given)),
+        recall=tuple(recall(judging, project.classes)) if judging else (),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +17,9 @@ from rq.utils import as_text
 from sqlalchemy.orm import Session
 
 import iwes
-from jobs import queues
-from jobs.accuracy import Accuracy, of_rounds
+from jobs import estimates, queues
+from jobs.accuracy import Accuracy
+from jobs.estimates import Estimates
 from jobs.loop import selecting
 from jobs.queues import GPU, STUDIO
 from jobs.workplace import Workplace
@@ -97,6 +99,8 @@ class ProjectStatus:
     subsets: list[SubsetStatus]
     labels_until_retrain: int | None
     """None while a round trains or none is open."""
+    estimates: Estimates
+    """What the labels say of what nobody has labelled."""
     problems: dict[str, int]
     reconciled_at: datetime | None
 
@@ -122,7 +126,8 @@ class QueueStatus:
 
 
 def project_status(session: Session, project: Project) -> ProjectStatus:
-    all_rounds = _rounds(session, project)
+    found = estimates.of_project(session, project)
+    all_rounds = _rounds(session, project, {accuracy.round: accuracy for accuracy in found.curve})
     unlabelled, came = pool.unlabelled_count(session, project), pool.came_labelled(session, project)
     last = all_rounds[-1] if all_rounds else None
     waiting = last is not None and last.state == RoundState.OPEN
@@ -142,6 +147,7 @@ def project_status(session: Session, project: Project) -> ProjectStatus:
         rounds=all_rounds,
         subsets=[subset_status(session, project, subset) for subset in subsets.all_of(session, project)],
         labels_until_retrain=max(0, last.wanted - last.labels) if last and waiting else None,
+        estimates=found,
         problems=labels.problems(session, project) | pool.problems(session, project),
         reconciled_at=project.reconciled_at,
     )
@@ -165,7 +171,7 @@ def subset_status(session: Session, project: Project, subset: Subset) -> SubsetS
     chances = np.array([draw.probability for draw in members if draw.round.model_version is not None])
     return SubsetStatus(
         **vars(subset_glance(session, project, subset)),
-        rounds=_rounds(session, project, subset),
+        rounds=_rounds(session, project, {}, subset),
         share_capped=iwes.share_capped(chances, cap=subset.cap),
         effective_size=iwes.effective_size(weights),
         doubts=len(subsets.doubts(session, subset)),
@@ -201,13 +207,14 @@ def _drawn_by(project: Project, unlabelled: int, came: int) -> str:
     return ", ".join(parts) or "nothing to draw from"
 
 
-def _rounds(session: Session, project: Project, subset: Subset | None = None) -> list[RoundStatus]:
+def _rounds(
+    session: Session, project: Project, accuracies: Mapping[int, Accuracy], subset: Subset | None = None
+) -> list[RoundStatus]:
     models = {
         model.round_number: ModelStatus(model.version, model.examples, model.metrics)
         for model in rounds.models(session, project, subset)
     }
     every = rounds.all_of(session, project, subset)
-    accuracies = of_rounds(session, project) if subset is None else {}
     return [_round_status(session, r, models.get(r.number), accuracies.get(r.number)) for r in every]
 
 

@@ -1,16 +1,16 @@
 """What estimates rest on: how the batches of the annotators' rounds were answered, and which classes are known.
 
-Pages ask for it every second, so only columns are read, and what can be counted is counted by the database.
+Pages ask for it every second, so only columns are read, each table once; and labels that came with their tasks, of
+which there may be very many, are counted by the database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
 
-from sqlalchemy import ColumnElement, Integer, and_, case, cast, exists, func, or_, select
+from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from store import pool
@@ -20,7 +20,7 @@ CAME = -1
 """Since when a label is known that came with its task: before every round."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Answer:
     """One task of a batch."""
 
@@ -49,119 +49,149 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Known:
-    """So many labelled tasks of a class, asked for by the same round."""
-
-    class_name: str
-    since: int
-    """The number of the round that asked for them, or that was collecting when a label came that nobody had asked
-    for. Rounds after it were drawn without them."""
+class Answers:
     tasks: int
-
-
-def batches(session: Session, project: Project) -> list[Batch]:
+    """There, and readable: the whole pool."""
+    skipped: int
+    """Of those, skipped and labelled by nobody."""
+    batches: Sequence[Batch]
     """By round; those without draws are left out."""
-    lost = or_(Task.gone, Task.problem.is_not(None))
+    known: Mapping[tuple[int, str], int]
+    """Labelled tasks that are there and readable, whoever labelled them: how many of a class, by the number of the
+    round that asked for them. Rounds after it were drawn without them. A label that nobody asked for counts for the
+    round that was collecting when it came."""
+
+
+def of_project(session: Session, project: Project) -> Answers:
+    lost = _lost(session, project)
+    draws = _draws(session, project)
+    given = _given(session, project, {draw_id: number for draw_id, number, *_rest in draws})
+    came = _came(session, project)
+    for task_id in _came_too(session, project) if came else ():
+        given.since[task_id] = CAME
+    known = Counter((given.since[task], name) for task, name in given.classes.items() if task not in lost)
+    known.update({(CAME, name): count for name, count in came.items()})
+    return Answers(
+        tasks=_size(session, project) - len(lost),
+        skipped=len(given.skipped - lost),
+        batches=_batches(session, project, draws, given, lost),
+        known=known,
+    )
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What annotators said, by task."""
+
+    classes: dict[int, str]
+    since: dict[int, int]
+    skipped: set[int]
+
+
+def _given(session: Session, project: Project, number_of: Mapping[int, int]) -> _Given:
+    """`number_of` is the round of each draw. Where an annotator labels a task that came with a label, the annotator's
+    counts, as in training."""
     rows = session.execute(
-        select(
-            Round.id.label("round_id"),
-            Draw.task_id,
-            Draw.inclusion,
-            Draw.predicted,
-            lost.label("lost"),
-            func.min(Label.class_name).label("first"),
-            func.max(Label.class_name).label("last"),
-            func.max(cast(Label.skipped, Integer)).label("skipped"),
+        select(Label.task_id, Label.class_name, Label.skipped, Label.draw_id, Label.round_number).where(
+            Label.project_id == project.id, ~Label.imported, ~Label.deleted
         )
-        .select_from(Round)
-        .join(Draw, Draw.round_id == Round.id)
-        .join(Task, Draw.task_id == Task.id)
-        .outerjoin(Label, and_(Label.task_id == Task.id, ~Label.deleted, or_(Label.skipped, _is_class(project))))
-        .where(Round.project_id == project.id, Round.subset_id.is_(None), ~Draw.reserve)
-        .group_by(Round.id, Draw.id, Task.id)
-        .order_by(Round.number, Draw.rank)
-    ).all()
-    settled = _settled(session, project, [row.task_id for row in rows if row.first != row.last])
-    of_round = {
-        round_id: [
-            Answer(
-                inclusion=row.inclusion,
-                predicted=row.predicted,
-                class_name=None if row.lost else settled.get(row.task_id, row.first),
-                skipped=bool(row.skipped),
-                lost=row.lost,
-            )
-            for row in group
-        ]
-        for round_id, group in groupby(rows, key=attrgetter("round_id"))
-    }
-    drawn = select(Round.id, Round.number, Round.model_version, Round.state, Round.pool_size, Round.examined)
-    mine = drawn.where(Round.project_id == project.id, Round.subset_id.is_(None)).order_by(Round.number)
-    return [
-        Batch(
-            number=row.number,
-            model_version=row.model_version,
-            complete=row.state in (RoundState.CLOSED, RoundState.TRAINED),
-            pool_size=row.pool_size,
-            examined=row.examined,
-            answers=of_round[row.id],
-        )
-        for row in session.execute(mine)
-        if row.id in of_round
-    ]
-
-
-def known(session: Session, project: Project) -> list[Known]:
-    """Every labelled task that is still there and can be read, whoever labelled it."""
-    since = case((Label.imported, CAME), (Round.number.is_not(None), Round.number), else_=Label.round_number)
-    by_task = (
-        select(
-            Label.task_id,
-            func.min(Label.class_name).label("first"),
-            func.max(Label.class_name).label("last"),
-            func.min(since).label("since"),
-        )
-        .join(Task, Label.task_id == Task.id)
-        .outerjoin(Draw, Label.draw_id == Draw.id)
-        .outerjoin(Round, Draw.round_id == Round.id)
-        .where(Label.project_id == project.id, ~Label.deleted, _is_class(project), ~Task.gone, Task.problem.is_(None))
-        .group_by(Label.task_id)
-        .subquery()
     )
-    agreed = (
-        select(by_task.c.first, by_task.c.since, func.count())
-        .where(by_task.c.first == by_task.c.last)
-        .group_by(by_task.c.first, by_task.c.since)
-        .order_by(by_task.c.since, by_task.c.first)
-    )
-    found = [Known(*row) for row in session.execute(agreed)]
-    disputed = session.execute(
-        select(by_task.c.task_id, by_task.c.since).where(by_task.c.first != by_task.c.last)
-    ).all()
-    settled = _settled(session, project, [row.task_id for row in disputed])
-    return found + [Known(settled[row.task_id], row.since, 1) for row in disputed]
-
-
-def skipped(session: Session, project: Project) -> int:
-    """Tasks that were skipped and that nobody has labelled."""
-    other = aliased(Label)
-    labelled = exists().where(other.task_id == Label.task_id, ~other.deleted, other.class_name.is_not(None))
-    count = (
-        select(func.count(Label.task_id.distinct()))
-        .join(Task)
-        .where(Label.project_id == project.id, ~Label.deleted, Label.skipped, ~Task.gone, ~labelled)
-    )
-    return session.scalar(count) or 0
-
-
-def _settled(session: Session, project: Project, task_ids: list[int]) -> dict[int, str]:
-    """The class of tasks whose annotations say different things."""
-    found: dict[int, str] = {}
-    for some in pool.chunks(task_ids):
-        found |= pool.settled(session, and_(Label.task_id.in_(some), ~Label.deleted, _is_class(project)))
+    found, possible = _Given({}, {}, set()), set(project.classes)
+    disputed: set[int] = set()
+    for task_id, class_name, skipped, draw_id, round_number in rows:
+        if skipped:
+            found.skipped.add(task_id)
+        if class_name not in possible:  # nor does a label of a class that is no more say anything
+            continue
+        number = round_number if draw_id is None else number_of[draw_id]
+        found.since[task_id] = min(number, found.since.get(task_id, number))
+        if found.classes.setdefault(task_id, class_name) != class_name:
+            disputed.add(task_id)
+    for some in pool.chunks(sorted(disputed)):
+        votes = and_(Label.task_id.in_(some), ~Label.imported, ~Label.deleted, _is_class(project))
+        found.classes.update(pool.settled(session, votes))
+    found.skipped.difference_update(found.classes)
     return found
 
 
+def _batches(session: Session, project: Project, draws: Sequence[_Drawn], given: _Given, lost: Set[int]) -> list[Batch]:
+    answers: dict[int, list[Answer]] = {}
+    for _id, number, task_id, reserve, inclusion, predicted in draws:
+        if not reserve:
+            gone = task_id in lost
+            said = None if gone else given.classes.get(task_id)
+            answer = Answer(inclusion, predicted, said, task_id in given.skipped, gone)
+            answers.setdefault(number, []).append(answer)
+    rows = session.execute(
+        select(Round.number, Round.model_version, Round.state, Round.pool_size, Round.examined)
+        .where(_asks(project))
+        .order_by(Round.number)
+    )
+    over = (RoundState.CLOSED, RoundState.TRAINED)
+    return [
+        Batch(number, model_version, state in over, pool_size, examined, answers[number])
+        for number, model_version, state, pool_size, examined in rows
+        if number in answers
+    ]
+
+
+_Drawn = Row[int, int, int, bool, float, str | None]
+"""A draw's id, the number of its round, its task, whether it is of the reserve, its chance, and the predicted class."""
+
+
+def _draws(session: Session, project: Project) -> Sequence[_Drawn]:
+    return session.execute(
+        select(Draw.id, Round.number, Draw.task_id, Draw.reserve, Draw.inclusion, Draw.predicted)
+        .join(Round, Draw.round_id == Round.id)
+        .where(_asks(project))
+        .order_by(Draw.round_id, Draw.rank)
+    ).all()
+
+
+def _came(session: Session, project: Project) -> dict[str, int]:
+    """How many tasks of each class came with their label, without those that an annotator has labelled as well."""
+    by_hand = aliased(Label)
+    again = exists().where(
+        by_hand.task_id == Label.task_id, ~by_hand.imported, ~by_hand.deleted, by_hand.class_name.in_(project.classes)
+    )
+    theirs = and_(Label.project_id == project.id, Label.imported, ~Label.deleted, _is_class(project), ~again)
+    by_task = (
+        select(Label.task_id, func.min(Label.class_name).label("least"), func.max(Label.class_name).label("most"))
+        .join(Task, Label.task_id == Task.id)
+        .where(theirs, ~Task.gone, Task.problem.is_(None))
+        .group_by(Label.task_id)
+        .subquery()
+    )
+    agreed = select(by_task.c.least, func.count()).where(by_task.c.least == by_task.c.most).group_by(by_task.c.least)
+    found = Counter({str(name): count for name, count in session.execute(agreed)})
+    disputed = select(by_task.c.task_id).where(by_task.c.least != by_task.c.most)
+    found.update(pool.settled(session, and_(theirs, Label.task_id.in_(disputed))).values())
+    return found
+
+
+def _came_too(session: Session, project: Project) -> list[int]:
+    """Tasks that an annotator has labelled although they came with a label."""
+    by_hand = aliased(Label)
+    both = and_(by_hand.task_id == Label.task_id, ~by_hand.imported, ~by_hand.deleted)
+    rows = select(Label.task_id.distinct()).join(by_hand, both)
+    mine = rows.where(Label.project_id == project.id, Label.imported, ~Label.deleted)
+    return list(session.scalars(mine))
+
+
+def _lost(session: Session, project: Project) -> set[int]:
+    rows = select(Task.id).where(Task.project_id == project.id, or_(Task.gone, Task.problem.is_not(None)))
+    return set(session.scalars(rows))
+
+
+def _size(session: Session, project: Project) -> int:
+    """Of every task ever mirrored: an index alone tells that."""
+    return session.scalar(select(func.count()).select_from(Task).where(Task.project_id == project.id)) or 0
+
+
+def _asks(project: Project) -> ColumnElement[bool]:
+    """A round that annotators answer."""
+    return and_(Round.project_id == project.id, Round.subset_id.is_(None))
+
+
 def _is_class(project: Project) -> ColumnElement[bool]:
-    """A label of a class that is no more says nothing of those there are."""
     return Label.class_name.in_(project.classes)

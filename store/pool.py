@@ -155,12 +155,6 @@ def size(session: Session, project: Project) -> int:
     return session.scalar(count) or 0
 
 
-def readable(session: Session, project: Project) -> int:
-    """How many tasks there are without those set aside."""
-    usable = (Task.project_id == project.id) & ~Task.gone & Task.problem.is_(None)
-    return session.scalar(select(func.count()).select_from(Task).where(usable)) or 0
-
-
 def drawable(session: Session, project: Project, *, at_least: int) -> list[int]:
     """Ids of the tasks a draw may choose from, in a stable order.
 

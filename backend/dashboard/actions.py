@@ -10,7 +10,7 @@ from backend import selection
 from backend.dashboard.forms import MISTAKES, SettingsForm, SubsetForm
 from backend.dashboard.pages import place, project_or_404, render_subsets
 from jobs import intake, queues
-from jobs.change import Change, change
+from jobs.change import change
 from jobs.loop import advance, reconcile_work
 
 actions = Blueprint("actions", __name__)
@@ -28,7 +28,7 @@ def set_up(project_id: int) -> ResponseReturnValue:
             form.blame(error)
         else:
             for each in made:
-                flash(_told(each))
+                flash(f"{each.said[:1].upper()}{each.said[1:]}: {each.effect}.")
             if not made:
                 flash("Nothing was changed: all is as it was.")
             return redirect(url_for("pages.settings", project_id=project_id))
@@ -80,9 +80,3 @@ def retry(project_id: int) -> ResponseReturnValue:
     jobs = advance(place(), project_id, even_if_failed=True)
     flash("Tried again: " + ", ".join(jobs) if jobs else "Nothing is due.")
     return redirect(url_for("pages.jobs", project_id=project_id))
-
-
-def _told(made: Change) -> str:
-    if made.option == "training":
-        return f"Training is changed: {made.effect}."
-    return f"{made.option.capitalize()} is {made.after} now, and was {made.before}: {made.effect}."

@@ -10,14 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from backend.exports.export import export
+from backend.exports.export import Exported, export
 from backend.exports.whole import manifest_of
 from backend.exports.wish import Wish, format_of
 from jobs.workplace import Workplace
 from store.tables import Project
 
 
-def export_to(place: Workplace, project: Project, words: Mapping[str, str | None], out: Path, console: Console) -> None:
+def export_to(
+    place: Workplace, project: Project, words: Mapping[str, str | None], out: Path, console: Console
+) -> tuple[Exported, Path]:
+    """What was written, and where its manifest is."""
     wish = Wish.said({**words, "format": format_of(out, words.get("format"))})
     columns = (TextColumn("rows"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as shown:
@@ -28,6 +31,7 @@ def export_to(place: Workplace, project: Project, words: Mapping[str, str | None
     where = manifest_of(out, is_folder=wish.format.is_folder)
     console.print(f"{done.rows} rows written to {escape(str(out))}", soft_wrap=True, highlight=False)
     console.print(f"{_summary(done.manifest)}; the manifest: {escape(str(where))}", soft_wrap=True, highlight=False)
+    return done, where
 
 
 def _summary(manifest: Mapping[str, Any]) -> str:

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from backend.doctor import examine
+from backend.doctor import examine, show
 from jobs.settings import Settings
 from models import networks
 
 
 def told(settings: Settings) -> tuple[bool, str]:
     console = Console(width=200, record=True, quiet=False, file=Path("/dev/null").open("w"))  # noqa: SIM115
-    sound = examine(settings, console)
-    return sound, console.export_text()
+    found = examine(settings)
+    show(found, console)
+    return found.sound, console.export_text()
 
 
 def test_a_sound_machine_is_described_in_full(settings: Settings) -> None:

@@ -46,8 +46,8 @@ def iwes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], li
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("select --size 9", "give --url and --project for a project of Label Studio, or --images for a folder"),
-        ("select --size 9 --url http://studio.test", "give --url and --project"),
+        ("select --size 9", "give --project for a project of Label Studio, or --images for a folder"),
+        ("select --size 9 --url http://studio.test", "give --project"),
         ("select --size 9 --images photos", "--images needs --out"),
         ("select --size 9 --images photos --project 1 --out s.csv", "leave out --url, --project and --detach"),
         ("select --size 9 --images photos --url http://studio.test --out s.csv", "leave out --url"),
