@@ -215,7 +215,8 @@ def _rounds(
         for model in rounds.models(session, project, subset)
     }
     every = rounds.all_of(session, project, subset)
-    return [_round_status(session, r, models.get(r.number), accuracies.get(r.number)) for r in every]
+    progress = rounds.progress_of(session, every)
+    return [_round_status(r, progress[r.id], models.get(r.number), accuracies.get(r.number)) for r in every]
 
 
 def all_projects(place: Workplace) -> list[ProjectStatus]:
@@ -224,7 +225,8 @@ def all_projects(place: Workplace) -> list[ProjectStatus]:
 
 
 def queue_status(redis: Redis, *, finished: int = 0) -> QueueStatus:
-    """With so many of the jobs that were last finished, of each queue."""
+    """With so many of the jobs that were last finished, of each queue. Nothing is cleaned up on the way, as RQ would:
+    that is the workers' to do."""
     try:
         found = [queues.queue(redis, name) for name in (STUDIO, GPU)]
         jobs: list[JobStatus] = []
@@ -234,7 +236,7 @@ def queue_status(redis: Redis, *, finished: int = 0) -> QueueStatus:
                 ("to be retried", ScheduledJobRegistry(queue=queue)),  # type: ignore[no-untyped-call]
                 ("failed", FailedJobRegistry(queue=queue)),
             ):
-                jobs += [_job_status(redis, job_id, state) for job_id in registry.get_job_ids()]
+                jobs += [_job_status(redis, job_id, state) for job_id in registry.get_job_ids(cleanup=False)]
             jobs += [JobStatus(job_id, "waiting", None, None) for job_id in queue.get_job_ids()]
             if finished:
                 done: list[bytes] = redis.zrevrange(FinishedJobRegistry(queue=queue).key, 0, finished - 1)  # type: ignore[assignment]
@@ -249,8 +251,9 @@ def queue_status(redis: Redis, *, finished: int = 0) -> QueueStatus:
         return QueueStatus(reachable=False, workers=0, waiting={}, jobs=[])
 
 
-def _round_status(session: Session, round_: Round, model: ModelStatus | None, accuracy: Accuracy | None) -> RoundStatus:
-    progress = rounds.progress(session, round_)
+def _round_status(
+    round_: Round, progress: rounds.Progress, model: ModelStatus | None, accuracy: Accuracy | None
+) -> RoundStatus:
     return RoundStatus(
         number=round_.number,
         state=round_.state,

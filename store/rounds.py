@@ -56,20 +56,6 @@ def collecting(session: Session, project: Project) -> int:
     return last.number if last.state in (RoundState.DRAWN, RoundState.OPEN) else last.number + 1
 
 
-def collected(session: Session, round_: Round) -> int:
-    """Tasks of this round's own draws that are labelled; several annotations of one task count once.
-
-    Labels that answer an earlier round (its reserve, labelled while a model trained) train the next model but do not
-    bring its round to an end: each round is judged on labels its own model asked for, so it waits for them.
-    """
-    count = (
-        select(func.count(Label.task_id.distinct()))
-        .join(Draw, Label.draw_id == Draw.id)
-        .where(Draw.round_id == round_.id, Label.class_name.is_not(None), ~Label.deleted)
-    )
-    return session.scalar(count) or 0
-
-
 def last_closed(session: Session, project: Project, moment: datetime) -> int:
     """The number of the last of the annotators' rounds that was closed by then; −1 before the first."""
     closed = select(func.max(Round.number)).where(
@@ -80,18 +66,45 @@ def last_closed(session: Session, project: Project, moment: datetime) -> int:
 
 
 def progress(session: Session, round_: Round) -> Progress:
-    of_round = select(func.count()).select_from(Draw).join(Task).where(Draw.round_id == round_.id)
-    skipped = exists().where(Label.task_id == Task.id, ~Label.deleted, Label.skipped)
+    return progress_of(session, [round_])[round_.id]
+
+
+def progress_of(session: Session, some: Sequence[Round]) -> dict[int, Progress]:
+    """By the round's id, read at once for all of them.
+
+    Of several annotations of one task one counts. Labels that answer an earlier round (its reserve, labelled while a
+    model trained) train the next model but do not bring its round to an end: each round is judged on labels its own
+    model asked for, so it waits for them.
+    """
+    live = ~Label.deleted
+    skipped = exists().where(Label.task_id == Task.id, live, Label.skipped)
     settled: ColumnElement[bool] = or_(
-        Task.gone, Task.problem.is_not(None), exists().where(Label.task_id == Task.id, ~Label.deleted)
+        Task.gone, Task.problem.is_not(None), exists().where(Label.task_id == Task.id, live)
     )
-    return Progress(
-        labels=collected(session, round_),
-        wanted=round_.wanted,
-        drawn=session.scalar(of_round) or 0,
-        settled=session.scalar(of_round.where(settled)) or 0,
-        skipped=session.scalar(of_round.where(skipped)) or 0,
-    )
+    found: dict[int, Progress] = {}
+    for ids in chunks([round_.id for round_ in some]):
+        of_rounds = Draw.round_id.in_(ids)
+        answered = session.execute(
+            select(Draw.round_id, func.count(Label.task_id.distinct()))
+            .join(Label, Label.draw_id == Draw.id)
+            .where(of_rounds, Label.class_name.is_not(None), live)
+            .group_by(Draw.round_id)
+        )
+        labels = {round_id: count for round_id, count in answered}
+        counts = {
+            row[0]: row[1:]
+            for row in session.execute(
+                select(Draw.round_id, func.count(), _sum(settled), _sum(skipped))
+                .join(Task)
+                .where(of_rounds)
+                .group_by(Draw.round_id)
+            )
+        }
+        for round_ in some:
+            if round_.id in ids:
+                drawn, done, passed = counts.get(round_.id, (0, 0, 0))
+                found[round_.id] = Progress(labels.get(round_.id, 0), round_.wanted, drawn, done, passed)
+    return found
 
 
 def published_draws(session: Session, project: Project, studio_ids: Iterable[int]) -> list[Draw]:
@@ -269,6 +282,10 @@ def versions_in_use(session: Session, project: Project) -> set[str]:
     ends = session.execute(groups.group_by(Model.subset_id, Model.twin)).all()
     ids = [number for pair in ends for number in pair]
     return set(session.scalars(select(Model.version).where(Model.id.in_(ids))))
+
+
+def _sum(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.sum(case((condition, 1), else_=0))
 
 
 def _rounds(project: Project, subset: Subset | None) -> Select[Round]:

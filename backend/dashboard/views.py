@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from backend.dashboard import figures, next_tasks
 from backend.dashboard.loop_picture import LoopPicture, picture
-from jobs import estimates
-from jobs.estimates import Estimates
 from jobs.status import JobStatus, ProjectStatus, QueueStatus, SubsetStatus, project_status, queue_status
 from jobs.workplace import Workplace
 from store import counts, drawn, projects
@@ -23,7 +21,6 @@ class Overview:
     loop: LoopPicture
     queue: QueueStatus
     troubled: list[JobStatus]
-    estimates: Estimates
     curve: figures.Curve | None
     balance: list[figures.Bar]
     weights: figures.WeightPlot | None
@@ -43,7 +40,6 @@ def overview(place: Workplace, project_id: int) -> Overview:
         round_ = drawn.surfaced(session, project)
         left = drawn.left(session, round_) if round_ else None
         moments = counts.last_labelled(session, project, PACE)
-        found = estimates.of_project(session, project)
         weights = drawn.weights(session, project)
     mine = of_project(seen, project_id)
     return Overview(
@@ -51,9 +47,8 @@ def overview(place: Workplace, project_id: int) -> Overview:
         loop=picture(status, left, mine, moments),
         queue=seen,
         troubled=[job for job in mine if job.reason],
-        estimates=found,
-        curve=figures.curve(found.curve),
-        balance=figures.balance(found.balance),
+        curve=figures.curve(status.estimates.curve),
+        balance=figures.balance(status.estimates.balance),
         weights=figures.weight_plot(weights, project.cap),
     )
 
