@@ -18,7 +18,7 @@ from jobs.connect import Options, connect
 from jobs.workplace import Workplace
 from store import examples
 from store.tables import Project
-from tests.live import Pool, make_pool, stored
+from tests.live import Pool, choice, make_pool, stored
 from tests.loop.browser import chromium, take
 
 pytestmark = pytest.mark.studio
@@ -159,6 +159,29 @@ def test_an_export_is_looked_at_downloaded_and_opened(
     expected = {example.studio_id: (example.class_name, example.weight) for example in labelled}
     found = zip(read.tasks.tolist(), read.class_names, read.weights.tolist(), strict=True)
     assert {task: (name, pytest.approx(weight)) for task, name, weight in found} == expected
+
+
+def test_a_subset_is_selected_from_the_page_and_exported(
+    page: Page, live: Workplace, studio: LabelStudio, truth: dict[str, str]
+) -> None:
+    """Of a project whose tasks all came with a label; nobody labels anything."""
+    some = dict(list(truth.items())[:60])
+    pool = make_pool(studio, some, annotations=lambda name: [{"result": choice(truth[name])}])
+    options = Options(k=10, seed_size=10, rng_seed=3)
+    labelled = connect(live, pool.studio.url, pool.studio.token, pool.id, options).project
+    open_(page, live, labelled, "subsets")
+    page.get_by_label("Tasks", exact=True).fill("600")
+    page.get_by_role("button", name="Select").click()
+    expect(page.get_by_role("alert")).to_contain_text("give a number from 2 to 60")
+    page.get_by_label("Tasks", exact=True).fill("24")
+    page.get_by_role("button", name="Select").click()
+    card = page.get_by_role("article").filter(has=page.get_by_role("heading", name="dis"))
+    expect(card).to_contain_text("24 of 24 tasks", timeout=A_WHILE)
+    expect(card).to_contain_text("complete", timeout=A_WHILE)
+    take(page, "subset")
+    card.get_by_role("link", name="Export it").click()
+    expect(page.get_by_role("heading", name="of at most 24 rows")).to_be_visible()
+    expect(page.get_by_role("cell", name="labelled", exact=True).first).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
