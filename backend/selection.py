@@ -27,6 +27,10 @@ def ask(place: Workplace, project_id: int, *, size: int, rule: str, name: str, *
     """Puts the wish into the store, from where any worker takes it up. Raises BadSubset."""
     with place.store.write() as session:
         project = projects.lock(session, project_id)
+        if project.root is not None:
+            raise subsets.BadSubset("images outside of Label Studio are selected by `iwes select --images`")
+        if not project.connected:
+            raise subsets.BadSubset("the project is disconnected; connect it again first")
         if project.mode == Mode.ENT:
             raise subsets.BadSubset("mode ent selects no subsets: change it first with `iwes set --mode auto`")
         subset = subsets.ask(session, project, name=name, rule=rule, size=size, **chances)  # type: ignore[arg-type]

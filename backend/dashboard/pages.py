@@ -149,14 +149,13 @@ def _tasks(project_id: int) -> Parts:
 
 
 def _jobs(project_id: int) -> Parts:
-    queue, mine = views.jobs(place(), project_id)
-    return {"jobs": render_template("parts/jobs.html", project_id=project_id, queue=queue, jobs=mine)}
+    seen = views.jobs(place(), project_id)
+    return {"jobs": render_template("parts/jobs.html", project_id=project_id, queue=seen.queue, jobs=seen.jobs)}
 
 
 def _subsets(project_id: int) -> Parts:
-    project, found, running, came = views.subsets(place(), project_id)
-    shown = {"project": project, "subsets": found, "jobs": running, "came_labelled": came}
-    return {"subset-list": render_template("parts/subsets.html", **shown)}
+    project, seen = project_or_404(project_id), views.subsets(place(), project_id)
+    return {"subset-list": render_template("parts/subsets.html", project=project, **vars(seen))}
 
 
 _PARTS: dict[str, Callable[[int], Parts]] = {

@@ -6,10 +6,18 @@ from dataclasses import dataclass
 
 from backend.dashboard import figures, next_tasks
 from backend.dashboard.loop_picture import LoopPicture, picture
-from jobs.status import JobStatus, ProjectStatus, QueueStatus, SubsetStatus, project_status, queue_status
+from jobs.status import (
+    JobStatus,
+    ProjectStatus,
+    QueueStatus,
+    SubsetStatus,
+    project_status,
+    queue_status,
+    subset_status,
+)
 from jobs.workplace import Workplace
-from store import counts, drawn, projects
-from store.tables import Project
+from store import counts, drawn, pool, projects
+from store import subsets as store_subsets
 
 FINISHED_JOBS = 30
 PACE = 40
@@ -19,6 +27,7 @@ PACE = 40
 class Overview:
     status: ProjectStatus
     loop: LoopPicture
+    left: drawn.Left | None
     queue: QueueStatus
     troubled: list[JobStatus]
     curve: figures.Curve | None
@@ -30,6 +39,20 @@ class Overview:
 class NextTasks:
     queue: next_tasks.Queue | None
     second_look: list[next_tasks.Doubted]
+
+
+@dataclass(frozen=True)
+class Jobs:
+    queue: QueueStatus
+    jobs: list[JobStatus]
+    """Of this project alone."""
+
+
+@dataclass(frozen=True)
+class Subsets:
+    subsets: list[SubsetStatus]
+    jobs: list[JobStatus]
+    came_labelled: int
 
 
 def overview(place: Workplace, project_id: int) -> Overview:
@@ -45,6 +68,7 @@ def overview(place: Workplace, project_id: int) -> Overview:
     return Overview(
         status=status,
         loop=picture(status, left, mine, moments),
+        left=left,
         queue=seen,
         troubled=[job for job in mine if job.reason],
         curve=figures.curve(status.estimates.curve),
@@ -59,22 +83,23 @@ def tasks(place: Workplace, project_id: int) -> NextTasks:
         return NextTasks(next_tasks.queue(session, project), next_tasks.second_look(session, project))
 
 
-def jobs(place: Workplace, project_id: int) -> tuple[QueueStatus, list[JobStatus]]:
+def jobs(place: Workplace, project_id: int) -> Jobs:
     """What happened last comes first; before all, what runs or waits."""
     seen = queue_status(place.redis, finished=FINISHED_JOBS)
     mine = of_project(seen, project_id)
     order = {"running": 0, "waiting": 1, "to be retried": 2}
     mine.sort(key=lambda job: job.ended.timestamp() if job.ended else 0.0, reverse=True)
     mine.sort(key=lambda job: order.get(job.state, 3))
-    return seen, mine
+    return Jobs(seen, mine)
 
 
-def subsets(place: Workplace, project_id: int) -> tuple[Project, list[SubsetStatus], list[JobStatus], int]:
+def subsets(place: Workplace, project_id: int) -> Subsets:
     seen = queue_status(place.redis)
     with place.store.read() as session:
         project = projects.by_id(session, project_id)
-        status = project_status(session, project)
-    return project, status.subsets, of_project(seen, project_id), status.came_labelled
+        found = [subset_status(session, project, subset) for subset in store_subsets.all_of(session, project)]
+        came = pool.came_labelled(session, project)
+    return Subsets(found, of_project(seen, project_id), came)
 
 
 def of_project(seen: QueueStatus, project_id: int) -> list[JobStatus]:

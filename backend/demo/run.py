@@ -76,7 +76,7 @@ class Demo:
         with workplace(settings) as place:
             project = self._connect(place, studio, studio_id)
             self._console.print(self._panel(studio, project), soft_wrap=False)
-            self._console.print(f"The loop's own page: {sign_in_hint(settings)}", highlight=False, markup=False)
+            self._console.print(f"The dashboard: {sign_in_hint(settings)}", highlight=False, markup=False)
             supervisor = Supervisor(stack, self._say)
             if self._options.auto:
                 self._follow_annotator(supervisor, place, project, demo, pictures)

@@ -128,3 +128,15 @@ def test_a_stream_begins_with_all_parts_of_the_page(person: FlaskClient, project
     answer.close()
     assert all(f'"{part}":' in first for part in ("loop", "accuracy", "balance", "weights", "rounds"))
     assert person.get(f"/projects/{project.id}/events/nothing").status_code == 404
+
+
+def test_images_outside_of_label_studio_have_pages_without_ways_into_it(
+    person: FlaskClient, store: Store, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("photos")
+    project = make_project(store, tasks=3, studio_url=f"folder:{folder}", title="photos", connected=False)
+    for page in PAGES:
+        text = person.get(f"/projects/{project.id}{page}", headers=BROWSER).text
+        assert "Open in Label Studio" not in text
+        assert "folder:" not in text or page == "/exports"
+    assert "iwes select --images" in person.get(f"/projects/{project.id}/subsets", headers=BROWSER).text
