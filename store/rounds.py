@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select, true
+from sqlalchemy import ColumnElement, Select, bindparam, case, exists, func, or_, select, true
 from sqlalchemy.orm import Session, aliased, contains_eager
 
 from store.pool import chunks
@@ -36,8 +36,16 @@ class Progress:
         return min(self.wanted - self.labels, self.drawn - self.settled)
 
 
+_LATEST = (
+    select(Round)
+    .where(Round.project_id == bindparam("project"), func.coalesce(Round.subset_id, 0) == bindparam("subset"))
+    .order_by(Round.number.desc())
+    .limit(1)
+)
+
+
 def latest(session: Session, project: Project, subset: Subset | None = None) -> Round | None:
-    return session.scalar(_rounds(project, subset).order_by(Round.number.desc()).limit(1))
+    return session.scalar(_LATEST, {"project": project.id, "subset": subset.id if subset else 0})
 
 
 def by_number(session: Session, project: Project, number: int, subset: Subset | None = None) -> Round:
@@ -144,14 +152,16 @@ def open_(session: Session, round_: Round) -> None:
         round_.opened_at = now()
 
 
-def close_if_complete(session: Session, project: Project, *, arrived: int | None = None) -> Round | None:
+def close_if_complete(
+    session: Session, project: Project, *, arrived: int | None = None, last: Round | None = None
+) -> Round | None:
     """Closes the open round when its last label is in; training is due from the moment this commits. A seed round ends
     as well when labels that were there already have made a model meanwhile: annotators need not go on with random
     tasks then. What they have labelled of them trains with the next model.
 
     `arrived` says how many annotations and deleted tasks have been stored since the last call, if they are all that
-    was: while the round surely needs more, it is not counted again."""
-    last = latest(session, project)
+    was: while the round surely needs more, it is not counted again. `last` is the latest round, if it is at hand."""
+    last = last or latest(session, project)
     if last is None or last.state != RoundState.OPEN:
         return None
     if arrived is not None and last.needs is not None and last.needs > arrived:
