@@ -117,10 +117,12 @@ class Intake:
                 tasks |= pool.known(session, project, {a.task_id for a in event.annotations} - tasks.keys())
                 record_annotations(session, project, event.annotations, tasks)
             arrived = sum(len(a.event.annotations) + len(a.event.deleted_tasks) for a in arrivals)
-            last = rounds.latest(session, project)
-            closed = rounds.close_if_complete(session, project, arrived=arrived, last=last) is not None
+            closed, between = False, False
+            if not rounds.still_needs(session, project, arrived=arrived):
+                closed = rounds.close_if_complete(session, project) is not None
+                last = rounds.latest(session, project)
+                between = last is None or last.state == RoundState.TRAINED
         deletes = any(a.event.deleted_tasks or a.event.deleted_annotations for a in arrivals)
-        between = last is None or last.state == RoundState.TRAINED
         # One of them is enough: more would look for the same.
         arrivals[-1].look = closed or deletes or (between and self._may_look(project_id))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import CursorResult, bindparam, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from store import rounds
@@ -73,7 +73,7 @@ def record(
             told[new.annotation_id] = label
     # all at once, and not as objects of their own: a webhook would cost several times as much
     if added:
-        session.execute(insert(Label), added)
+        session.execute(_ADD, added)
     if told:
         session.execute(update(Label), list(told.values()))
     return len(changed)
@@ -112,9 +112,11 @@ def record_given(session: Session, project: Project, classes: Mapping[int, str])
 
 def delete(session: Session, project: Project, annotation_ids: Iterable[int]) -> int:
     """Takes labels back; their tasks can be asked for again. Returns how many were there."""
-    return sum(
-        session.execute(_DELETE, {"project": project.id, "some": some}).rowcount for some in chunks(list(annotation_ids))
-    )
+    count = 0
+    for some in chunks(list(annotation_ids)):
+        gone = cast(CursorResult[Any], session.execute(_DELETE, {"project": project.id, "some": some}))
+        count += gone.rowcount
+    return count
 
 
 def live_annotations(session: Session, project: Project, studio_ids: Iterable[int]) -> dict[int, int]:
@@ -167,6 +169,7 @@ _HELD = select(
     Label.deleted,
     Label.updated_at,
 ).where(_OF_PROJECT)
+_ADD = insert(Label)
 _DELETE = update(Label).where(_OF_PROJECT, ~Label.deleted).values(deleted=True)
 
 

@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from store.tables import Mode, Project, Subset
 
-
 _LOCK = select(Project).where(Project.id == bindparam("id")).with_for_update()
 _LOCK = _LOCK.execution_options(populate_existing=True)
 """Made once, as are other statements that each webhook needs: to make one costs more than to carry it out."""
