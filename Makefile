@@ -37,7 +37,8 @@ help:
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
 	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST; an hour of processor time (FASHION=folder)"
 	@echo "make bench-workers   a selection by two models with one worker and with two"
-	@echo "make load            webhooks from 64 senders while a training runs; ten minutes (SECONDS=20 JSON=file QUICK=1)"
+	@echo "make load            webhooks from 64 senders while a training runs; ten minutes (SECONDS=15 JSON=file QUICK=1"
+	@echo "                     DATABASE=postgresql+psycopg://… for an empty PostgreSQL instead of SQLite)"
 	@echo "make setup       install everything (the other commands do it by themselves)"
 	@echo "make clean       remove what was installed; demos are kept"
 
@@ -47,8 +48,9 @@ demo: setup
 	  $(if $(NETWORK),--network '$(NETWORK)') \
 	  $(if $(DATA),--data '$(DATA)') $(if $(CLASSES),--classes '$(CLASSES)') $(if $(DEMO),--home '$(DEMO)')
 
-test: setup lint
-	@exec $(RUN) -m pytest
+# The quick tests first, side by side; the others need the machine, and its time, for themselves.
+test: setup lint test-fast
+	@exec $(RUN) -m pytest -m "studio or slow"
 
 test-fast: $(OURS)
 	@OMP_NUM_THREADS=1 exec $(RUN) -m pytest -m "not studio and not slow" -n 2 --dist loadfile
@@ -83,7 +85,8 @@ bench-workers: $(OURS)
 
 load: $(OURS)
 	@exec $(RUN) -m benchmarks.load $(if $(QUICK),--quick) $(if $(SECONDS),--seconds '$(SECONDS)') \
-	  $(if $(JSON),--json '$(JSON)') $(if $(WAIT),--wait '$(WAIT)') $(if $(SWEEP),--sweep)
+	  $(if $(JSON),--json '$(JSON)') $(if $(WAIT),--wait '$(WAIT)') $(if $(SWEEP),--sweep) \
+	  $(if $(DATABASE),--database '$(DATABASE)')
 
 # The two environments are installed side by side, and Label Studio's database is migrated while torch installs.
 setup: $(UV)

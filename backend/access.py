@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -30,47 +31,48 @@ class AccessDenied(PermissionError):
 
 @dataclass(frozen=True)
 class _Known:
-    projects: Mapping[bytes, Project]
-    """By the digest of their secret."""
+    project: Project
     since: float
     """When its reading began."""
 
-    def find(self, secret: str) -> Project | None:
-        """The digest leads to the one project it could be, and how long that takes tells nothing of any secret."""
-        project = self.projects.get(_digest(secret))
-        return project if project is not None and hmac.compare_digest(project.secret, secret) else None
-
 
 class Callers:
-    """The projects that Label Studio may call for. Webhooks come by the hundreds in a second, so they are kept at hand
-    and read again only when they are old or do not know the caller. Safe to share between threads."""
+    """The projects that Label Studio may call for. Webhooks come by the hundreds in a second, so a project is kept at
+    hand by the digest of its secret, and read again only when it is old; where nothing is known of a digest, all are
+    read. How long that takes tells nothing of any secret. Safe to share between threads."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
         self._reading = threading.Lock()
-        self._known: _Known | None = None
+        self._known: dict[bytes, _Known] = {}
+        self._all_since = -math.inf
 
     def project(self, secret: str) -> Project | None:
-        asked_at = self._clock()
-        project = self._no_older_than(asked_at - TRUSTED_SECONDS).find(secret)
-        # one that was connected a moment ago, perhaps by another process, calls at once
-        return project or self._no_older_than(asked_at).find(secret)
+        digest, asked_at = _digest(secret), self._clock()
+        known = self._trusted(digest, asked_at)
+        if known is None:
+            with self._reading:  # many who do not know enough wait for one who reads
+                known = self._trusted(digest, asked_at) or self._read(digest, asked_at)
+        return known.project if known and hmac.compare_digest(known.project.secret, secret) else None
 
-    def _no_older_than(self, moment: float) -> _Known:
-        known = self._known
-        if known is not None and known.since >= moment:
-            return known
-        with self._reading:  # many who do not know enough wait for one who reads
-            if self._known is None or self._known.since < moment:
-                self._known = self._read()
-            return self._known
+    def _trusted(self, digest: bytes, asked_at: float) -> _Known | None:
+        known = self._known.get(digest)
+        return known if known is not None and known.since >= asked_at - TRUSTED_SECONDS else None
 
-    def _read(self) -> _Known:
-        since = self._clock()
+    def _read(self, digest: bytes, asked_at: float) -> _Known | None:
+        since, old = self._clock(), self._known.pop(digest, None)
         with self._store.read() as session:
-            found = [project for project in projects.all_known(session) if _may_call(project)]
-        return _Known({_digest(project.secret): project for project in found}, since)
+            if old is not None and (project := session.get(Project, old.project.id)) is not None:
+                self._keep([project], since)
+            # one that was connected a moment ago, perhaps by another process, calls at once
+            if digest not in self._known and self._all_since < asked_at:
+                self._known, self._all_since = {}, since
+                self._keep(projects.all_known(session), since)
+        return self._known.get(digest)
+
+    def _keep(self, found: Iterable[Project], since: float) -> None:
+        self._known |= {_digest(project.secret): _Known(project, since) for project in found if _may_call(project)}
 
 
 def _may_call(project: Project) -> bool:

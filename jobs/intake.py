@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -113,13 +113,16 @@ class Intake:
             for event in merged(arrival.event for arrival in arrivals):
                 pool.forget(session, project, event.deleted_tasks)
                 labels.delete(session, project, event.deleted_annotations)
-                pool.add(session, project, event.tasks)
-                record_annotations(session, project, event.annotations)
+                tasks = pool.add(session, project, event.tasks)
+                tasks |= pool.known(session, project, {a.task_id for a in event.annotations} - tasks.keys())
+                record_annotations(session, project, event.annotations, tasks)
             arrived = sum(len(a.event.annotations) + len(a.event.deleted_tasks) for a in arrivals)
-            closed = rounds.close_if_complete(session, project, arrived=arrived) is not None
-            last = rounds.latest(session, project)
+            closed, between = False, False
+            if not rounds.still_needs(session, project, arrived=arrived):
+                closed = rounds.close_if_complete(session, project) is not None
+                last = rounds.latest(session, project)
+                between = last is None or last.state == RoundState.TRAINED
         deletes = any(a.event.deleted_tasks or a.event.deleted_annotations for a in arrivals)
-        between = last is None or last.state == RoundState.TRAINED
         # One of them is enough: more would look for the same.
         arrivals[-1].look = closed or deletes or (between and self._may_look(project_id))
 
@@ -157,21 +160,23 @@ def record_annotations(
     session: Session,
     project: Project,
     annotations: Sequence[Annotation],
+    tasks: Mapping[int, pool.Known],
     *,
     came_along: Callable[[Annotation], bool] = lambda annotation: False,
     read_there: bool = False,
 ) -> int:
-    """Records annotations of mirrored tasks (others are left to reconcile); returns how many were new or changed."""
-    tasks = pool.known(session, project, {a.task_id for a in annotations})
+    """Records annotations of those tasks, by Label Studio's id, that are mirrored (others are left to reconcile);
+    returns how many were new or changed."""
+    classes = classes_of(project)
     there = [a for a in annotations if a.task_id in tasks and not tasks[a.task_id].gone]
-    new = [(tasks[a.task_id].id, _as_label(project, a, came_along(a))) for a in there]
+    new = [(tasks[a.task_id].id, _as_label(classes, a, came_along(a))) for a in there]
     return labels.record(session, project, new, read_there=read_there)
 
 
-def _as_label(project: Project, annotation: Annotation, imported: bool) -> labels.NewLabel:
+def _as_label(classes: ImageClasses, annotation: Annotation, imported: bool) -> labels.NewLabel:
     class_name, problem = None, None
     if not annotation.skipped:
-        class_name, problem = classes_of(project).class_of(annotation.result)
+        class_name, problem = classes.class_of(annotation.result)
     return labels.NewLabel(
         annotation_id=annotation.id,
         class_name=class_name,

@@ -101,8 +101,9 @@ class Reader:
                 believed = labels.live_annotations(session, project, page)
                 missed = [a for a in annotations if a.id not in believed]
                 known = [a for a in annotations if a.id in believed]
-                changed = record_annotations(session, project, known, read_there=True)
-                new = record_annotations(session, project, missed, read_there=True, came_along=self._came_along)
+                tasks = pool.known(session, project, page)
+                changed = record_annotations(session, project, known, tasks, read_there=True)
+                new = record_annotations(session, project, missed, tasks, read_there=True, came_along=self._came_along)
             self.found.repaired["labels changed"] += changed
             self.found.repaired["labels missed"] += new
             self._take_back(believed.keys() - {a.id for a in annotations})

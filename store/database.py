@@ -51,12 +51,12 @@ class Store:
             patience = {} if "connect_timeout" in parsed.query else {"connect_timeout": round(busy_seconds)}
             self.engine = create_engine(parsed, pool_pre_ping=True, connect_args=patience, **quiet)
             event.listen(self.engine, "connect", partial(_prepare_postgresql, busy_seconds))
+        self._writer = self.engine.execution_options(iwes_writes=True)
 
     @contextmanager
     def write(self) -> Iterator[Session]:
         """One transaction that may write. In SQLite it takes the writer's place at once, so it never deadlocks."""
-        engine = self.engine.execution_options(iwes_writes=True)
-        with Session(engine, expire_on_commit=False) as session, session.begin():
+        with Session(self._writer, expire_on_commit=False) as session, session.begin():
             yield session
 
     @contextmanager
@@ -81,7 +81,7 @@ class Store:
         with self.engine.connect() as connection:
             if MigrationContext.configure(connection).get_current_revision() == wanted:
                 return
-        with self.engine.execution_options(iwes_writes=True).connect() as connection:
+        with self._writer.connect() as connection:
             if self.is_sqlite:
                 # A table is rebuilt to change it. To drop the old one would otherwise delete all that refers to it.
                 connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")

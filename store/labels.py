@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, cast
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import CursorResult, bindparam, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from store import rounds
@@ -44,35 +45,37 @@ def record(
     held = _held(session, project, [new.annotation_id for _task_id, new in arrived])
     draws = _asking_draws(session, [task_id for task_id, new in arrived if new.annotation_id not in held])
     number = rounds.collecting(session, project)
+    added: list[dict[str, Any]] = []
+    told: dict[int, dict[str, Any]] = {}
     changed: set[int] = set()
     for task_id, new in arrived:
         label = held.get(new.annotation_id)
+        said = _said(new)
         if label is None:
             draw_id = draws.get(task_id)
-            label = Label(
-                project_id=project.id,
-                annotation_id=new.annotation_id,
-                task_id=task_id,
-                draw_id=draw_id,
-                round_number=number,
-                created_at=new.created_at,
-                imported=new.imported and draw_id is None,
-            )
-            session.add(label)
-            held[new.annotation_id] = label
+            label = held[new.annotation_id] = {
+                "project_id": project.id,
+                "annotation_id": new.annotation_id,
+                "task_id": task_id,
+                "draw_id": draw_id,
+                "round_number": number,
+                "created_at": new.created_at,
+                "imported": new.imported and draw_id is None,
+            }
+            added.append(label)
             changed.add(new.annotation_id)
         elif _is_old(new, label, read_there):
             continue
-        elif _said(label) != (new.class_name, new.skipped, new.ground_truth, False, new.problem):
+        elif any(label[name] != value for name, value in said.items()):
             changed.add(new.annotation_id)
-        label.class_name = new.class_name
-        label.skipped = new.skipped
-        label.ground_truth = new.ground_truth
-        label.annotator = new.annotator
-        label.updated_at = new.updated_at
-        label.problem = new.problem
-        label.deleted = False
-    session.flush()
+        label |= said | {"annotator": new.annotator, "updated_at": new.updated_at}
+        if "id" in label:
+            told[new.annotation_id] = label
+    # all at once, and not as objects of their own: a webhook would cost several times as much
+    if added:
+        session.execute(_ADD, added)
+    if told:
+        session.execute(update(Label), list(told.values()))
     return len(changed)
 
 
@@ -111,13 +114,8 @@ def delete(session: Session, project: Project, annotation_ids: Iterable[int]) ->
     """Takes labels back; their tasks can be asked for again. Returns how many were there."""
     count = 0
     for some in chunks(list(annotation_ids)):
-        gone = session.scalars(
-            select(Label).where(Label.project_id == project.id, Label.annotation_id.in_(some), ~Label.deleted)
-        ).all()
-        for label in gone:
-            label.deleted = True
-        count += len(gone)
-    session.flush()
+        gone = cast(CursorResult[Any], session.execute(_DELETE, {"project": project.id, "some": some}))
+        count += gone.rowcount
     return count
 
 
@@ -144,22 +142,51 @@ def problems(session: Session, project: Project) -> dict[str, int]:
     return {str(reason): count for reason, count in rows}
 
 
-def _is_old(new: NewLabel, label: Label, read_there: bool) -> bool:
-    if label.deleted and not read_there:
-        return new.updated_at <= label.updated_at
-    return new.updated_at < label.updated_at
+def _is_old(new: NewLabel, label: Mapping[str, Any], read_there: bool) -> bool:
+    if label["deleted"] and not read_there:
+        return bool(new.updated_at <= label["updated_at"])
+    return bool(new.updated_at < label["updated_at"])
 
 
-def _said(label: Label) -> tuple[str | None, bool, bool, bool, str | None]:
-    return label.class_name, label.skipped, label.ground_truth, label.deleted, label.problem
+def _said(new: NewLabel) -> dict[str, Any]:
+    return {
+        "class_name": new.class_name,
+        "skipped": new.skipped,
+        "ground_truth": new.ground_truth,
+        "problem": new.problem,
+        "deleted": False,
+    }
 
 
-def _held(session: Session, project: Project, annotation_ids: list[int]) -> dict[int, Label]:
-    held: dict[int, Label] = {}
+_OF_PROJECT = (Label.project_id == bindparam("project")) & Label.annotation_id.in_(bindparam("some", expanding=True))
+_HELD = select(
+    Label.id,
+    Label.annotation_id,
+    Label.class_name,
+    Label.skipped,
+    Label.ground_truth,
+    Label.problem,
+    Label.deleted,
+    Label.updated_at,
+).where(_OF_PROJECT)
+_ADD = insert(Label)
+_DELETE = update(Label).where(_OF_PROJECT, ~Label.deleted).values(deleted=True)
+
+
+def _held(session: Session, project: Project, annotation_ids: list[int]) -> dict[int, dict[str, Any]]:
+    held: dict[int, dict[str, Any]] = {}
     for some in chunks(annotation_ids):
-        rows = session.scalars(select(Label).where(Label.project_id == project.id, Label.annotation_id.in_(some)))
-        held |= {label.annotation_id: label for label in rows}
+        rows = session.execute(_HELD, {"project": project.id, "some": some}).mappings()
+        held |= {row["annotation_id"]: dict(row) for row in rows}
     return held
+
+
+_ASKING = (
+    select(Draw.task_id, Draw.id)
+    .join(Round)
+    .where(Draw.task_id.in_(bindparam("some", expanding=True)), Round.subset_id.is_(None))
+    .order_by(Round.number)
+)
 
 
 def _asking_draws(session: Session, task_ids: list[int]) -> dict[int, int]:
@@ -167,11 +194,5 @@ def _asking_draws(session: Session, task_ids: list[int]) -> dict[int, int]:
     first label may arrive before publishing has said that it is done."""
     newest: dict[int, int] = {}
     for some in chunks(task_ids):
-        rows = session.execute(
-            select(Draw.task_id, Draw.id)
-            .join(Round)
-            .where(Draw.task_id.in_(some), Round.subset_id.is_(None))
-            .order_by(Round.number)
-        )
-        newest |= {task_id: draw_id for task_id, draw_id in rows}
+        newest |= {task_id: draw_id for task_id, draw_id in session.execute(_ASKING, {"some": some})}
     return newest

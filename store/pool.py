@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, func, insert, select, update
 from sqlalchemy.orm import Session, aliased
 
 from store.settle import settle
@@ -49,21 +49,29 @@ class Known:
     gone: bool
 
 
+_KNOWN = select(Task.studio_id, Task.id, Task.gone).where(
+    Task.project_id == bindparam("project"), Task.studio_id.in_(bindparam("some", expanding=True))
+)
+
+
 def known(session: Session, project: Project, studio_ids: Iterable[int]) -> dict[int, Known]:
     """Those of the tasks that were ever mirrored, by Label Studio's id."""
     found: dict[int, Known] = {}
     for some in chunks(list(studio_ids)):
-        rows = select(Task.studio_id, Task.id, Task.gone).where(Task.project_id == project.id, Task.studio_id.in_(some))
-        found |= {studio_id: Known(id_, gone) for studio_id, id_, gone in session.execute(rows)}
+        rows = session.execute(_KNOWN, {"project": project.id, "some": some})
+        found |= {studio_id: Known(id_, gone) for studio_id, id_, gone in rows}
     return found
 
 
-def add(session: Session, project: Project, tasks: Mapping[int, Mapping[str, Any]]) -> None:
-    """Adds the tasks that are not known yet. What is known of the others stays: a message may be a late copy."""
-    new = tasks.keys() - known(session, project, tasks).keys()
+def add(session: Session, project: Project, tasks: Mapping[int, Mapping[str, Any]]) -> dict[int, Known]:
+    """Adds the tasks that are not known yet, and returns all of them. What is known of the others stays: a message may
+    be a late copy."""
+    there = known(session, project, tasks)
+    new = sorted(tasks.keys() - there.keys())
     if new:
-        rows = [{"project_id": project.id, "studio_id": task, "data": dict(tasks[task])} for task in sorted(new)]
+        rows = [{"project_id": project.id, "studio_id": task, "data": dict(tasks[task])} for task in new]
         session.execute(insert(Task), rows)
+    return there | known(session, project, new)
 
 
 def forget(session: Session, project: Project, studio_ids: Iterable[int]) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
 from store.tables import Mode, Project, Subset
+
+_LOCK = select(Project).where(Project.id == bindparam("id")).with_for_update()
+_LOCK = _LOCK.execution_options(populate_existing=True)
+"""Made once, as are other statements that each webhook needs: to make one costs more than to carry it out."""
 
 
 class UnknownProject(LookupError):
@@ -23,9 +27,7 @@ def by_id(session: Session, project_id: int) -> Project:
 
 def lock(session: Session, project_id: int) -> Project:
     """The project's row, held until the transaction ends, so that two processes never count at the same time."""
-    project = session.scalar(
-        select(Project).where(Project.id == project_id).with_for_update().execution_options(populate_existing=True)
-    )
+    project = session.scalar(_LOCK, {"id": project_id})
     if project is None:
         raise UnknownProject(f"there is no project {project_id} in the store")
     return project

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select, true
+from sqlalchemy import ColumnElement, CursorResult, Select, bindparam, case, exists, func, or_, select, true, update
 from sqlalchemy.orm import Session, aliased, contains_eager
 
 from store.pool import chunks
@@ -48,12 +49,23 @@ def all_of(session: Session, project: Project, subset: Subset | None = None) -> 
     return session.scalars(_rounds(project, subset).order_by(Round.number)).all()
 
 
+_ASKING = (Round.project_id == bindparam("project")) & Round.subset_id.is_(None)
+_STANDING = select(Round.number, Round.state).where(_ASKING).order_by(Round.number.desc()).limit(1)
+_NEEDS = (
+    update(Round)
+    .where(_ASKING, Round.state == RoundState.OPEN, Round.needs > bindparam("arrived"))
+    .values(needs=Round.needs - bindparam("arrived"))
+    .execution_options(synchronize_session=False)
+)
+
+
 def collecting(session: Session, project: Project) -> int:
     """The number of the round whose training will see a label that arrives now."""
-    last = latest(session, project)
+    last = session.execute(_STANDING, {"project": project.id}).first()
     if last is None:
         return 0
-    return last.number if last.state in (RoundState.DRAWN, RoundState.OPEN) else last.number + 1
+    number, state = last
+    return number if state in (RoundState.DRAWN, RoundState.OPEN) else number + 1
 
 
 def last_closed(session: Session, project: Project, moment: datetime) -> int:
@@ -157,18 +169,19 @@ def open_(session: Session, round_: Round) -> None:
         round_.opened_at = now()
 
 
-def close_if_complete(session: Session, project: Project, *, arrived: int | None = None) -> Round | None:
+def still_needs(session: Session, project: Project, *, arrived: int) -> bool:
+    """Whether the open round surely needs more labels, though so many annotations and deleted tasks have been stored
+    since this was last asked, and nothing else. If not, it has to be counted: see `close_if_complete`."""
+    counted = cast(CursorResult[Any], session.execute(_NEEDS, {"project": project.id, "arrived": arrived}))
+    return counted.rowcount > 0
+
+
+def close_if_complete(session: Session, project: Project) -> Round | None:
     """Closes the open round when its last label is in; training is due from the moment this commits. A seed round ends
     as well when labels that were there already have made a model meanwhile: annotators need not go on with random
-    tasks then. What they have labelled of them trains with the next model.
-
-    `arrived` says how many annotations and deleted tasks have been stored since the last call, if they are all that
-    was: while the round surely needs more, it is not counted again."""
+    tasks then. What they have labelled of them trains with the next model."""
     last = latest(session, project)
     if last is None or last.state != RoundState.OPEN:
-        return None
-    if arrived is not None and last.needs is not None and last.needs > arrived:
-        last.needs -= arrived
         return None
     if last.rule == SEED and current_model(session, project) is not None:
         _close(last)

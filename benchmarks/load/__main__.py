@@ -1,5 +1,6 @@
 """`python -m benchmarks.load`: webhooks from 64 senders while a training runs, on the backend as it is served, on the
-same web server with one insert, and on the official server. Ends with code 1 if a webhook was lost."""
+same web server with one insert in one process and in two, and on the official server. Ends with code 1 if a webhook was
+lost."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.sweep:
             sweep.show(Path(folder), size, given.wait, Console(width=160))
             return 0
-        with bench(Path(folder) / "home", size, wait=given.wait) as (made, stack):
-            _say("starting Redis, a worker that trains, and three servers")
+        with bench(Path(folder) / "home", size, wait=given.wait, database=given.database) as (made, stack):
+            _say("starting Redis, a worker that trains, and the servers")
             made.start(stack)
             measured = []
             for one in _measurements(made, size):
@@ -45,8 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measurements(made: Bench, size: Size) -> Iterator[Measured]:
-    """The backend and the yardstick in turns, so that whatever else this machine does meets both."""
-    for server in (made.ours, made.yardstick):  # what is only done for the first webhooks
+    """The backend and the yardsticks in turns, so that whatever else this machine does meets all."""
+    for server in (made.ours, *made.yardsticks):  # what is only done for the first webhooks
         made.flat_out(server, keep_alive=False, seconds=min(2.0, size.seconds))
     for keep_alive in (False, True):
         rates = []
@@ -54,10 +55,11 @@ def _measurements(made: Bench, size: Size) -> Iterator[Measured]:
             mine = made.flat_out(made.ours, keep_alive=keep_alive)
             rates.append(mine.outcome.rate)
             yield mine
-            yield made.flat_out(made.yardstick, keep_alive=keep_alive)
+            for server in made.yardsticks:
+                yield made.flat_out(server, keep_alive=keep_alive)
         slower = [WITHIN_REACH * min(rates)] if min(rates) < size.rate else []
         for rate in (size.rate, *slower):
-            for server in (made.ours, made.yardstick):
+            for server in (made.ours, *made.yardsticks):
                 yield made.paced(server, keep_alive=keep_alive, rate=rate)
     yield made.flat_out_official()
 
@@ -69,6 +71,7 @@ def _options() -> argparse.ArgumentParser:
     asked.add_argument("--tasks", type=int, default=Size.tasks, help=f"of a project, all drawn ({Size.tasks:,})")
     asked.add_argument("--json", type=Path, help="where to write the figures")
     asked.add_argument("--scratch", help="a folder for what it needs meanwhile: on the disk that is to be measured")
+    asked.add_argument("--database", default="", help="an empty one instead of SQLite: postgresql+psycopg://…")
     asked.add_argument("--wait", type=float, default=0.0, help="seconds at most to wait for a quiet machine, each time")
     asked.add_argument("--sweep", action="store_true", help="instead: the backend with other numbers of processes")
     return asked

@@ -28,7 +28,7 @@ FLAT_OUT, PACED, CLOSING = "flat out", "paced", "rounds close"
 class Size:
     """How much of everything. `k` and `labels` are those of the projects whose rounds close."""
 
-    seconds: float = 20.0
+    seconds: float = 15.0
     official_seconds: float = 15.0
     official_patience: float = 60.0
     rate: float = 500.0
@@ -64,7 +64,7 @@ class Bench:
 
     training: Training
     ours: Server
-    yardstick: Server
+    yardsticks: list[Server]
     official: Server
 
     def start(self, stack: Stack, gunicorn: tuple[int, int] | None = None, *, alone: bool = False) -> None:
@@ -75,9 +75,10 @@ class Bench:
         self.ours = ours.start(stack, self.place, gunicorn)
         servers = [self.ours]
         if not alone:
-            self.yardstick = yardstick.start(stack, self.place.settings)
+            yardstick.sessions(self.place.settings)  # makes the table before several servers would at once
+            self.yardsticks = [yardstick.start(stack, self.place.settings, *pair) for pair in yardstick.SETTINGS]
             self.official = official.start(stack, home, images)
-            servers += [self.yardstick, self.official]
+            servers += [*self.yardsticks, self.official]
         self.training = training.start(stack, self.place, images, names)
         for server in servers:
             server.await_rest()
@@ -123,9 +124,11 @@ class Bench:
 
 
 @contextmanager
-def bench(home: Path, size: Size, *, wait: float = 0.0) -> Iterator[tuple[Bench, Stack]]:
-    """`wait` is how many seconds at most each measurement is put off for other programs to leave the machine alone."""
-    settings = Settings.from_env({"IWES_HOME": str(home), "IWES_DEVICE": "cpu", "IWES_RECONCILE_SECONDS": "86400"})
+def bench(home: Path, size: Size, *, wait: float = 0.0, database: str = "") -> Iterator[tuple[Bench, Stack]]:
+    """`wait` is how many seconds at most each measurement is put off for other programs to leave the machine alone.
+    Without a `database`, which must be empty, the store is SQLite's."""
+    env = {"IWES_HOME": str(home), "IWES_DEVICE": "cpu", "IWES_RECONCILE_SECONDS": "86400", "DATABASE_URL": database}
+    settings = Settings.from_env(env)
     with Stack() as stack:
         stack.callback(rmtree, runtime_folder(settings.home), ignore_errors=True)  # it lies outside of the home
         start_redis(stack, settings)

@@ -32,6 +32,8 @@ def start(stack: Stack, place: Workplace, gunicorn: tuple[int, int] | None = Non
 
 
 class Changed(serve.Server):
+    """The backend's own gunicorn with other numbers of workers and threads."""
+
     def __init__(self, settings: Settings, workers: int, threads: int) -> None:
         self._changes = {"workers": workers, "threads": threads}
         super().__init__(settings)

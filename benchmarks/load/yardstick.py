@@ -1,24 +1,27 @@
 """The yardstick: the same Flask and gunicorn with a handler that reads the JSON and does one insert into the same kind
-of database, written as anybody would. `python -m benchmarks.load.yardstick` serves it."""
+of database, written as anybody would. `python -m benchmarks.load.yardstick 1 64` serves it from one process with 64
+threads, as the backend is; it is measured with two processes as well, and compared with where it does best."""
 
 from __future__ import annotations
 
 import os
 import sys
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from flask import Flask, request
 from sqlalchemy import create_engine, event, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
-from backend import serve
 from backend.embedded.process import Stack
 from benchmarks.load import server
+from benchmarks.load.ours import Changed
 from jobs.settings import Settings
 
 FILE = "yardstick.db"
+NAME = "yardstick"
+SETTINGS = [(1, 64), (2, 32)]
+"""Processes and threads."""
 
 
 class Base(DeclarativeBase):
@@ -35,27 +38,32 @@ class Row(Base):
     created_at: Mapped[datetime]
 
 
-def start(stack: Stack, settings: Settings) -> server.Server:
+def start(stack: Stack, settings: Settings, workers: int, threads: int) -> server.Server:
     def stored(first: int, last: int) -> list[int]:
         numbers = select(Row.annotation_id).where(Row.annotation_id >= first, Row.annotation_id < last)
-        with sessions(settings.home)() as session:
+        with sessions(settings)() as session:
             return list(session.scalars(numbers))
 
-    argv = [sys.executable, "-m", "benchmarks.load.yardstick"]
+    name = f"{NAME} {workers} × {threads}"
+    argv = [sys.executable, "-m", "benchmarks.load.yardstick", str(workers), str(threads)]
     env = {**os.environ, **settings.as_env()}
-    log = settings.home / "logs" / "yardstick.log"
-    return server.start(stack, "yardstick", lambda _: argv, log, lambda port: {**env, "IWES_PORT": str(port)}, stored)
+    log = settings.home / "logs" / f"{NAME}-{workers}-{threads}.log"
+    return server.start(stack, name, lambda _: argv, log, lambda port: {**env, "IWES_PORT": str(port)}, stored)
 
 
-def sessions(home: Path) -> sessionmaker[Session]:
-    engine = create_engine(f"sqlite:///{home / FILE}")
-    event.listen(engine, "connect", _prepare)
+def sessions(settings: Settings) -> sessionmaker[Session]:
+    """In a file of its own, or in the backend's PostgreSQL."""
+    if settings.database_url.startswith("sqlite"):
+        engine = create_engine(f"sqlite:///{settings.home / FILE}")
+        event.listen(engine, "connect", _prepare)
+    else:
+        engine = create_engine(settings.database_url)
     Base.metadata.create_all(engine)
     return sessionmaker(engine)
 
 
-def create_app(home: Path) -> Flask:
-    app, session_of = Flask("yardstick"), sessions(home)
+def create_app(settings: Settings) -> Flask:
+    app, session_of = Flask("yardstick"), sessions(settings)
 
     @app.get("/health")
     def health() -> dict[str, str]:
@@ -84,14 +92,12 @@ def _prepare(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA synchronous=FULL")
 
 
-class Yardstick(serve.Server):
-    """Served by the backend's own gunicorn, with all of its settings."""
+class Yardstick(Changed):
+    """Served by the backend's own gunicorn, with all of its other settings."""
 
     def load(self) -> Flask:
-        return create_app(self._settings.home)
+        return create_app(self._settings)
 
 
 if __name__ == "__main__":
-    settings = Settings.from_env()
-    sessions(settings.home)  # makes the table before two workers would at once
-    Yardstick(settings).run()
+    Yardstick(Settings.from_env(), *map(int, sys.argv[1:3])).run()

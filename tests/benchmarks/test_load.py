@@ -132,7 +132,7 @@ def test_a_quick_run_loses_nothing_and_has_every_figure(tmp_path: Path) -> None:
     assert {(one["server"], one["phase"], one["keep_alive"]) for one in measured} == {
         *(
             (server, phase, kept)
-            for server in ("backend", "yardstick")
+            for server in ("backend", "yardstick 1 × 64", "yardstick 2 × 32")
             for phase in ("flat out", "paced")
             for kept in (0, 1)
         ),

@@ -115,6 +115,7 @@ def words(folder: Path, tmp_path: Path) -> list[str]:
     return [f"--{name}={value}" for name, value in {**sizes, **places}.items()]
 
 
+@pytest.mark.slow
 def test_what_was_run_is_not_run_again(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     pytest.importorskip("matplotlib")
     made: list[Job] = []

@@ -115,6 +115,7 @@ class TestRealDemo:
         assert processes_with(str(home)) == []
 
 
+@pytest.mark.slow
 def test_port_kept_from_the_first_start_that_is_busy_now_is_named(tmp_path: Path) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -127,6 +128,7 @@ def test_port_kept_from_the_first_start_that_is_busy_now_is_named(tmp_path: Path
     assert "Traceback" not in run.stdout + run.stderr
 
 
+@pytest.mark.slow
 def test_unlabelled_images_and_a_scripted_annotator_do_not_go_together(tmp_path: Path) -> None:
     Image.new("L", (8, 8)).save(tmp_path / "one.png")
     options = ("--data", tmp_path, "--classes", "a,b", "--annotator", "auto")

@@ -189,7 +189,7 @@ def test_an_image_in_a_cloud_storage_under_an_allowed_prefix_is_loaded(source: I
 @pytest.mark.parametrize(
     ("address", "package"),
     [
-        ("s3://bucket/1.png", "s3fs"),
+        pytest.param("s3://bucket/1.png", "s3fs", marks=pytest.mark.slow),  # to import it takes seconds
         ("gs://bucket/1.png", "gcsfs"),
         ("az://container/1.png", "adlfs"),
         ("oss://bucket/1.png", "ossfs"),

@@ -53,6 +53,7 @@ def selected(place: Workplace, project: Project, subset: Subset) -> list[Weighte
         return list(weighted_set.rows(session, projects.by_id(session, project.id), subset))
 
 
+@pytest.mark.slow
 def test_a_subset_is_selected_without_redis_and_label_studio_and_tells_how_far_it_is(
     place: Workplace, photos: Path
 ) -> None:

@@ -146,6 +146,7 @@ def test_a_kill_at_any_line_of_a_save_leaves_a_whole_checkpoint(
     assert number > 25
 
 
+@pytest.mark.slow
 def test_a_kill_in_the_first_save_leaves_no_half_checkpoint(
     tmp_path: Path, classifier: Classifier, workshop: Workshop
 ) -> None:

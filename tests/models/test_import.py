@@ -72,6 +72,7 @@ def test_naming_a_network_needs_no_torch() -> None:
     run(NAMES)
 
 
+@pytest.mark.slow
 def test_training_imports_no_more_than_it_needs() -> None:
     run(TRAINING)
 

@@ -31,13 +31,19 @@ def random_images(count: int, name: str) -> Tensor:
     return torch.randint(0, 256, (count, 3, side, side), dtype=torch.uint8)
 
 
+SMALL = ("small-cnn", "resnet18", "efficientnet-lite0", "mobilenet_v3_small")
+"""Those that are made and tried in no time."""
+
+
 def without_memory(name: str, *, classes: int = 2) -> Network:
     """For shapes alone, which cost nothing."""
     with torch.device("meta"):
         return networks.build(name, classes=classes).to("meta")
 
 
-@pytest.mark.parametrize("name", networks.names())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SMALL else pytest.mark.slow) for name in networks.names()]
+)
 def test_every_network_maps_its_own_size_of_images_to_features_and_one_logit_per_class(name: str) -> None:
     network = without_memory(name, classes=7)
     images = random_images(2, name).to("meta")

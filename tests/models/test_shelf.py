@@ -307,6 +307,7 @@ def check_every_found_row_is_whole(on: Shelf, width: int, count: int) -> int:
     return len(found)
 
 
+@pytest.mark.slow
 def test_a_writer_killed_at_any_moment_leaves_only_whole_rows(tmp_path: Path) -> None:
     width, count = 5000, 20_000
     bound = 40 * 50 * (4 * width + 16)

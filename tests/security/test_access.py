@@ -82,6 +82,19 @@ def test_a_secret_that_was_changed_is_refused_after_two_seconds_at_most(
     assert callers.project("the next one") is not None
 
 
+def test_a_known_caller_is_read_again_alone_however_many_projects_there_are(
+    callers: Callers, project: Project, store: Store, clock: Clock, statements: list[str]
+) -> None:
+    for number in range(2, 5):
+        make_project(store, studio_id=number, secret=f"secret {number}")
+    assert callers.project(SECRET) is not None
+    clock.now += 2 * TRUSTED_SECONDS
+    statements.clear()
+    assert callers.project(SECRET) is not None
+    assert [said.count("project.id =") for said in statements if "FROM project" in said] == [1]
+    assert callers.project("secret 4") is not None
+
+
 def test_a_disconnected_project_is_no_caller_but_one_being_disconnected_is(callers: Callers, store: Store) -> None:
     make_project(store, secret="half", connected=False, before={"sampling": "Sequential sampling"})
     make_project(store, studio_id=2, secret="gone", connected=False)
@@ -112,7 +125,9 @@ def test_what_the_digest_leads_to_is_compared_in_constant_time(
     compared = []
     monkeypatch.setattr("hmac.compare_digest", lambda *both: compared.append(both))
     assert callers.project(SECRET) is None
-    assert compared == [(SECRET, SECRET)] * 2, "once with what was known, once with what was read again"
+    assert compared == [(SECRET, SECRET)]
+    assert callers.project(SECRET) is None
+    assert compared == [(SECRET, SECRET)] * 2, "also with what was known already"
 
 
 def test_a_malformed_or_wrong_header_is_refused(client: FlaskClient, project: Project) -> None:

@@ -12,6 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from backend.app import create_app
+from backend.people import LONG
 from backend.throttle import FREE, LONGEST_SECONDS, MOST_ADDRESSES, Throttle
 from jobs.settings import Settings
 from tests.security.conftest import BEARER, BROWSER, TOKEN, csrf_token
@@ -114,7 +115,7 @@ def test_nobody_is_led_elsewhere_after_signing_in(client: FlaskClient) -> None:
         client.delete_cookie("iwes")
 
 
-def test_whoever_guesses_has_to_wait_and_the_right_one_is_not_looked_at_meanwhile(app: Flask) -> None:
+def test_whoever_guesses_has_to_wait_and_a_short_token_is_not_looked_at_meanwhile(app: Flask) -> None:
     guesser = app.test_client()
     form = {"csrf_token": csrf_token(guesser)}
     for _ in range(FREE):
@@ -126,6 +127,17 @@ def test_whoever_guesses_has_to_wait_and_the_right_one_is_not_looked_at_meanwhil
     assert guesser.get("/", headers=BEARER).status_code == 429, "by the other door neither"
     elsewhere = {"REMOTE_ADDR": "192.0.2.7"}
     assert guesser.get("/", headers=BEARER, environ_overrides=elsewhere).status_code == 200
+
+
+def test_a_long_token_is_let_in_at_once_whoever_guesses_at_the_same_address(settings: Settings) -> None:
+    """Behind a proxy everybody comes from one address."""
+    token = "t" * LONG
+    client = create_app(replace(settings, admin_token=token)).test_client()
+    wrong = {"Authorization": f"Bearer {'x' * LONG}"}
+    refused = [client.get("/", headers=wrong).status_code for _ in range(FREE + 3)]
+    assert refused == [401] * FREE + [429] * 3
+    assert client.get("/", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+    assert client.post("/login", data={"token": token, "csrf_token": csrf_token(client)}).status_code == 302
 
 
 def test_a_person_who_is_signed_in_is_not_shut_out_by_one_who_guesses(app: Flask, person: FlaskClient) -> None:

@@ -24,7 +24,8 @@ def test_migrations_make_exactly_the_tables_the_code_knows(store: Store) -> None
 
 def test_six_processes_may_migrate_at_once(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["store.database"])  # imported once for all six
     processes = [context.Process(target=open_store, args=(url,)) for _ in range(6)]
     for process in processes:
         process.start()
