@@ -345,8 +345,8 @@ def main() -> None:
     console.print(table(found))
     seconds = time.monotonic() - begun
     console.print(
-        f"{given.runs} runs of {given.rounds} rounds after a seed, k = {given.k}, {given.noise:.0%} of all labels wrong, "
-        f"{plan.skipped:.0%} skipped, in {seconds:.0f} s"
+        f"{given.runs} runs of {given.rounds} rounds after a seed, k = {given.k}, {given.noise:.0%} of all labels "
+        f"wrong, {plan.skipped:.0%} skipped, in {seconds:.0f} s"
     )
     if given.json:
         result: dict[str, Any] = {"plan": vars(plan), "runs": given.runs, "seconds": round(seconds, 1)}
