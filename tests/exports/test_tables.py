@@ -38,7 +38,6 @@ def as_jsonl(path: Path) -> list[dict[str, Any]]:
 
 def as_parquet(path: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
-    times = {name: lambda moment: moment.isoformat() for name, kind in COLUMNS.items() if kind == "time"}
     return [row | {"data": json.loads(row["data"])} for row in rows]
 
 
