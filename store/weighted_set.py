@@ -139,8 +139,7 @@ def training_subset(session: Session, project: Project, part: Part) -> Subset | 
 
 def most(session: Session, project: Project, part: Part) -> int:
     """How many rows there are at most, without looking at each."""
-    statement = _labels([Task.id.distinct()], project, part, training_subset(session, project, part))
-    tasks = statement.order_by(None)
+    tasks = _labels([Task.id], project, part, training_subset(session, project, part)).order_by(None).distinct()
     return session.scalar(select(func.count()).select_from(tasks.subquery())) or 0
 
 

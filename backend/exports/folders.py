@@ -12,8 +12,9 @@ from typing import Any
 from backend.exports import tables
 from backend.exports.class_folders import class_folders
 from backend.exports.pictures import Picture
-from backend.exports.record import COLUMNS, clean
+from backend.exports.record import clean
 from backend.exports.trees import Tree
+from iwes.training_set.columns import COLUMNS
 
 SHARD_BYTES = 32 * 2**20
 """Of one Parquet file, which is made in memory, before compression."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from backend.exports.export import Writing
-from backend.exports.record import COLUMNS, Record
+from backend.exports.record import Record
 from backend.exports.wish import Wish
+from iwes.training_set.columns import COLUMNS
 from jobs.workplace import Workplace
 from store import projects, weighted_set
 

@@ -13,27 +13,6 @@ from store.weighted_set import WeightedRow
 OURS = "al_"
 """How the fields begin that this backend writes into a task's data; the columns say the same, and exactly."""
 
-COLUMNS = {
-    "task": "whole",
-    "image": "text",
-    "class": "text",
-    "weight": "number",
-    "probability": "number",
-    "inclusion": "number",
-    "score": "number",
-    "passes": "whole",
-    "round": "whole",
-    "stratum": "text",
-    "provenance": "text",
-    "model_version": "text",
-    "annotations": "wholes",
-    "annotators": "wholes",
-    "created": "time",
-    "updated": "time",
-    "data": "json",
-}
-"""In the order of a record. `data` is what else Label Studio holds of the task."""
-
 Record = dict[str, Any]
 
 

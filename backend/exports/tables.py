@@ -9,7 +9,8 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import IO, Any
 
-from backend.exports.record import COLUMNS, Lines, Record, as_json
+from backend.exports.record import Lines, Record, as_json
+from iwes.training_set.columns import COLUMNS
 
 FORMULA = re.compile(r"'|[\t\r\n]|\s*[=+\-@＝＋－＠]")
 """A text that begins so may be a formula to a spreadsheet and gets an apostrophe in front; so does one that has its own
