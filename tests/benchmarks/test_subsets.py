@@ -21,6 +21,8 @@ from benchmarks.subsets.selection import Selection
 from benchmarks.subsets.settings import Settings
 from benchmarks.subsets.summary import Mean, Summary
 
+pytestmark = pytest.mark.slow
+
 TINY = Settings(k0=30, k=10, rounds=2, epochs=2, full_epochs=1)
 SUBSETS = [name for name in RULES if name != FULL]
 
@@ -115,7 +117,6 @@ def words(folder: Path, tmp_path: Path) -> list[str]:
     return [f"--{name}={value}" for name, value in {**sizes, **places}.items()]
 
 
-@pytest.mark.slow
 def test_what_was_run_is_not_run_again(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     pytest.importorskip("matplotlib")
     made: list[Job] = []

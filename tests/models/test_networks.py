@@ -164,7 +164,9 @@ def test_what_the_linear_head_was_shown_is_kept_with_its_weights() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "widths"), [("vgg16", [25088, 4096, 4096, 5]), ("resnet101", [2048, 128, 5])], ids=["vgg16", "resnet101"]
+    ("name", "widths"),
+    [pytest.param("vgg16", [25088, 4096, 4096, 5], marks=pytest.mark.slow), ("resnet101", [2048, 128, 5])],
+    ids=["vgg16", "resnet101"],
 )
 def test_the_heads_of_the_paper_are_layered_and_xavier_initialised(name: str, widths: list[int]) -> None:
     layers = [layer for layer in networks.head(name, classes=5).modules() if isinstance(layer, nn.Linear)]

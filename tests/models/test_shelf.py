@@ -383,6 +383,7 @@ def test_the_shape_of_a_shelf_can_be_asked_without_knowing_it(tmp_path: Path) ->
     assert shape_in(tmp_path / "some") is None
 
 
+@pytest.mark.slow
 def test_what_earlier_views_have_read_does_not_pile_up_in_memory(tmp_path: Path) -> None:
     def resident() -> int:
         lines = Path("/proc/self/status").read_text().splitlines()

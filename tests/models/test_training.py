@@ -332,6 +332,7 @@ def test_the_most_epochs_are_known_better_once_it_has_converged() -> None:
 # Devices and memory
 
 
+@pytest.mark.slow
 def test_a_network_trains_in_bfloat16_with_the_channels_last(training_set: Examples, unseen: Examples) -> None:
     layouts, kinds = set(), set()
 
