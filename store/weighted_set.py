@@ -90,8 +90,9 @@ def rows(session: Session, project: Project, part: Part, *, data: bool = True) -
 def chunks(session: Session, project: Project, part: Part, *, data: bool = True) -> Iterator[list[WeightedRow]]:
     """The rows, many at a time: a million of them take seconds, so what is done once per row has to be little."""
     training = training_subset(session, project, part)
-    of_subset = sequence(session, project, training, part) if training is not None else []
-    kinds = _kinds([*sequence(session, project, None, part), *of_subset])
+    # a label may be older than the draw it was joined to, if it arrived late: so all rounds, whatever the moment
+    of_subset = rounds.all_of(session, project, training) if training is not None else []
+    kinds = _kinds([*rounds.all_of(session, project), *of_subset])
     classes = set(project.classes)
     for votes in _read(session, _labels(_columns(session, part, data=data), project, part, training)):
         if len({vote[0] for vote in votes}) < len(votes):
