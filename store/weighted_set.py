@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Integer, Select, Text, and_, cast, func, literal, null, select, type_coerce
 from sqlalchemy.orm import Session, aliased
 
-from store import pool, rounds, subsets
+from store import rounds, subsets
 from store.examples import MANUAL_WEIGHT
 from store.settle import settle
 from store.tables import Draw, Label, Project, Round, Subset, Task
@@ -70,16 +69,6 @@ class WeightedRow(NamedTuple):
     """Whether it came with a label, even where annotators have labelled it too."""
 
 
-@dataclass(frozen=True)
-class Doubts:
-    """What a set as of an earlier moment cannot tell, for the store keeps no history of labels."""
-
-    changed: int
-    """Rows whose label was changed since: they say what it says now."""
-    taken_back: int
-    """Labels made by then that are deleted now, and left out, whether or not they were there then."""
-
-
 def rows(session: Session, project: Project, part: Part, *, data: bool = True) -> Iterator[WeightedRow]:
     """By task; a label of a class that is no more is left out. Give it a session of `Store.snapshot`, for it reads in
     parts. The draw of a task that has several is as in training: what annotators were asked by, else the latest of the
@@ -94,7 +83,7 @@ def chunks(session: Session, project: Project, part: Part, *, data: bool = True)
     of_subset = rounds.all_of(session, project, training) if training is not None else []
     kinds = _kinds([*rounds.all_of(session, project), *of_subset])
     classes = set(project.classes)
-    for votes in _read(session, _labels(_columns(session, part, data=data), project, part, training)):
+    for votes in _read(session, labels_of(_columns(session, part, data=data), project, part, training)):
         if len({vote[0] for vote in votes}) < len(votes):
             votes = [_settled(list(group), kinds) for _, group in groupby(votes, itemgetter(0))]
         found = _rows(votes, kinds)
@@ -136,61 +125,6 @@ def training_subset(session: Session, project: Project, part: Part) -> Subset | 
     return there[-1] if there else None
 
 
-def most(session: Session, project: Project, part: Part) -> int:
-    """How many rows there are at most, without looking at each."""
-    tasks = _labels([Task.id], project, part, training_subset(session, project, part)).order_by(None).distinct()
-    return session.scalar(select(func.count()).select_from(tasks.subquery())) or 0
-
-
-def fingerprint(session: Session, project: Project, part: Part) -> str:
-    """Of all that the rows are made of, much sooner than by making them: another one, another set. Draws and rounds
-    never change once they are stored, so their ids stand for them."""
-    training = training_subset(session, project, part)
-    numbers = (Task.studio_id, Label.annotation_id, Label.ground_truth, Label.imported, Label.annotator)
-    read = (*numbers, Label.created_at, Label.updated_at, Draw.id, Label.class_name, cast(Task.data, Text))
-    together = func.json_array if session.get_bind().dialect.name == "sqlite" else func.json_build_array
-    statement = _labels([cast(together(*read), Text)], project, part, training)
-    digest = hashlib.sha256()
-    found = session.connection().execute(statement, execution_options={"yield_per": CHUNK})
-    for some in found.scalars().partitions():
-        digest.update("\n".join(some).encode(errors="surrogatepass"))
-    for whose in (None, training) if training else (None,):
-        digest.update(repr([found.id for found in sequence(session, project, whose, part)]).encode())
-    return digest.hexdigest()
-
-
-def sizes(session: Session, project: Project) -> dict[str, int]:
-    """How many tasks each stratum has that can be used, labelled or not: what its rows are to stand for."""
-    there = (
-        select(func.count()).select_from(Task).where(Task.project_id == project.id, ~Task.gone, Task.problem.is_(None))
-    )
-    whole = session.scalar(there) or 0
-    came = session.scalar(there.where(Task.id.in_(pool.came_labelled_ids(project)))) or 0
-    return {LABELLED: came, UNLABELLED: whole - came}
-
-
-def skipped(session: Session, project: Project, part: Part) -> dict[int, int]:
-    """How many of the tasks that a round asked for were skipped, by the round's id."""
-    skips = (
-        select(Draw.round_id, func.count(Label.task_id.distinct()))
-        .join(Label, Label.draw_id == Draw.id)
-        .where(Label.project_id == project.id, Label.skipped, ~Label.deleted)
-        .group_by(Draw.round_id)
-    )
-    if part.as_of is not None:
-        skips = skips.where(Label.created_at <= part.as_of)
-    return {round_id: count for round_id, count in session.execute(skips)}
-
-
-def doubts(session: Session, project: Project, moment: datetime) -> Doubts:
-    made = select(func.count()).select_from(Label).where(Label.project_id == project.id, Label.created_at <= moment)
-    changed = made.where(~Label.deleted, Label.class_name.is_not(None), Label.updated_at > moment)
-    return Doubts(
-        changed=session.scalar(changed) or 0,
-        taken_back=session.scalar(made.where(Label.deleted)) or 0,
-    )
-
-
 _CHOSEN = aliased(Draw)
 
 
@@ -223,7 +157,7 @@ def _as_text(session: Session, moment: Any) -> Any:
     return func.to_char(func.timezone("UTC", moment), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 
 
-def _labels(columns: list[Any], project: Project, part: Part, training: Subset | None) -> Select[Any]:
+def labels_of(columns: list[Any], project: Project, part: Part, training: Subset | None) -> Select[Any]:
     """One row for each label of a task that is in the set; more where the subset has drawn the task again."""
     which: ColumnElement[bool] = rounds.trains(project)
     drawn_by: ColumnElement[Any] = Label.draw_id.expression

@@ -26,7 +26,7 @@ from backend.exports.whole import MANIFEST, check_folder, whole_file, whole_fold
 from backend.exports.wish import Format, Wish
 from jobs.dataset import NEEDS_PYARROW
 from jobs.workplace import Workplace
-from store import projects, weighted_set
+from store import projects, weighted_facts, weighted_set
 from store.tables import Project
 
 Told = Callable[[int, int], None]
@@ -102,7 +102,7 @@ class Writing:
         """The rows, not yet counted."""
         weigh = weighing(self._session, self._project, self._part, self._wish.weights)
         field = self._project.field
-        most = weighted_set.most(self._session, self._project, self._part) if self._told else 0
+        most = weighted_facts.most(self._session, self._project, self._part) if self._told else 0
         number = 0
         for rows in weighted_set.chunks(self._session, self._project, self._part):
             records = [record_of(row, field, weigh(row)) for row in rows]

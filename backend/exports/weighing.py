@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 import iwes
 from backend.exports.wish import Weights
-from store import weighted_set
+from store import weighted_facts, weighted_set
 from store.tables import Project, Round
 from store.weighted_set import LABELLED, RESERVE, UNLABELLED, Part, WeightedRow
 
@@ -33,7 +33,7 @@ def weighing(session: Session, project: Project, part: Part, weights: Weights) -
     sums: Counter[str] = Counter()
     for row in weighted_set.rows(session, project, part, data=False):
         sums[row.stratum] += unbiased(row)  # type: ignore[assignment]
-    sizes = weighted_set.sizes(session, project)
+    sizes = weighted_facts.sizes(session, project)
     scale = {stratum: sizes[stratum] / mass if mass else 1.0 for stratum, mass in sums.items()}
     return lambda row: unbiased(row) * scale[row.stratum]
 
