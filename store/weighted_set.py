@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, groupby
+from itertools import chain, groupby, product
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Integer, Select, Text, and_, cast, func, literal, null, select, type_coerce
 from sqlalchemy.orm import Session, aliased
 
-from store import pool, rounds, subsets
+from store import rounds, subsets
 from store.examples import MANUAL_WEIGHT
 from store.settle import settle
 from store.tables import Draw, Label, Project, Round, Subset, Task
@@ -70,16 +69,6 @@ class WeightedRow(NamedTuple):
     """Whether it came with a label, even where annotators have labelled it too."""
 
 
-@dataclass(frozen=True)
-class Doubts:
-    """What a set as of an earlier moment cannot tell, for the store keeps no history of labels."""
-
-    changed: int
-    """Rows whose label was changed since: they say what it says now."""
-    taken_back: int
-    """Labels made by then that are deleted now, and left out, whether or not they were there then."""
-
-
 def rows(session: Session, project: Project, part: Part, *, data: bool = True) -> Iterator[WeightedRow]:
     """By task; a label of a class that is no more is left out. Give it a session of `Store.snapshot`, for it reads in
     parts. The draw of a task that has several is as in training: what annotators were asked by, else the latest of the
@@ -90,15 +79,14 @@ def rows(session: Session, project: Project, part: Part, *, data: bool = True) -
 def chunks(session: Session, project: Project, part: Part, *, data: bool = True) -> Iterator[list[WeightedRow]]:
     """The rows, many at a time: a million of them take seconds, so what is done once per row has to be little."""
     training = training_subset(session, project, part)
-    rounds_ = [*sequence(session, project, None, part)]
-    rounds_ += sequence(session, project, training, part) if training is not None else []
-    drawing = {found.id: _drawing(found) for found in rounds_} | {None: None}
+    # a label may be older than the draw it was joined to, if it arrived late: so all rounds, whatever the moment
+    of_subset = rounds.all_of(session, project, training) if training is not None else []
+    kinds = _kinds([*rounds.all_of(session, project), *of_subset])
     classes = set(project.classes)
-    for votes in _read(session, _labels(_columns(session, part, data=data), project, part, training)):
-        if len({vote[0] for vote in votes}) == len(votes):
-            found = [_row(vote, drawing) for vote in votes]
-        else:
-            found = [_row(_settled(list(group), drawing), drawing) for _, group in groupby(votes, itemgetter(0))]
+    for votes in _read(session, labels_of(_columns(session, part, data=data), project, part, training)):
+        if len({vote[0] for vote in votes}) < len(votes):
+            votes = [_settled(list(group), kinds) for _, group in groupby(votes, itemgetter(0))]
+        found = _rows(votes, kinds)
         if part.rounds is not None:
             found = [row for row in found if row.round in part.rounds]
         if part.stratum is not None:
@@ -137,64 +125,6 @@ def training_subset(session: Session, project: Project, part: Part) -> Subset | 
     return there[-1] if there else None
 
 
-def most(session: Session, project: Project, part: Part) -> int:
-    """How many rows there are at most, without looking at each."""
-    tasks = _labels([Task.id], project, part, training_subset(session, project, part)).order_by(None).distinct()
-    return session.scalar(select(func.count()).select_from(tasks.subquery())) or 0
-
-
-def fingerprint(session: Session, project: Project, part: Part) -> str:
-    """Of all that the rows are made of, much sooner than by making them: another one, another set. Draws and rounds
-    never change once they are stored, so their ids stand for them."""
-    training = training_subset(session, project, part)
-    numbers = (Task.studio_id, Label.annotation_id, Label.ground_truth, Label.imported, Label.annotator)
-    chosen = null() if training is None else _CHOSEN.id
-    read = (*numbers, Label.created_at, Label.updated_at, Label.draw_id, chosen, func.length(Label.class_name))
-    line: ColumnElement[str] = literal("")
-    for column in (*read, Label.class_name, Task.data):
-        line = line + func.coalesce(cast(column, Text), "-") + literal(" ")
-    statement = _labels([line], project, part, training)
-    digest = hashlib.sha256()
-    found = session.connection().execute(statement, execution_options={"yield_per": CHUNK})
-    for some in found.scalars().partitions():
-        digest.update("\n".join(some).encode(errors="surrogatepass"))
-    for whose in (None, training) if training else (None,):
-        digest.update(repr([found.id for found in sequence(session, project, whose, part)]).encode())
-    return digest.hexdigest()
-
-
-def sizes(session: Session, project: Project) -> dict[str, int]:
-    """How many tasks each stratum has that can be used, labelled or not: what its rows are to stand for."""
-    there = (
-        select(func.count()).select_from(Task).where(Task.project_id == project.id, ~Task.gone, Task.problem.is_(None))
-    )
-    whole = session.scalar(there) or 0
-    came = session.scalar(there.where(Task.id.in_(pool.came_labelled_ids(project)))) or 0
-    return {LABELLED: came, UNLABELLED: whole - came}
-
-
-def skipped(session: Session, project: Project, part: Part) -> dict[int, int]:
-    """How many of the tasks that a round asked for were skipped, by the round's id."""
-    skips = (
-        select(Draw.round_id, func.count(Label.task_id.distinct()))
-        .join(Label, Label.draw_id == Draw.id)
-        .where(Label.project_id == project.id, Label.skipped, ~Label.deleted)
-        .group_by(Draw.round_id)
-    )
-    if part.as_of is not None:
-        skips = skips.where(Label.created_at <= part.as_of)
-    return {round_id: count for round_id, count in session.execute(skips)}
-
-
-def doubts(session: Session, project: Project, moment: datetime) -> Doubts:
-    made = select(func.count()).select_from(Label).where(Label.project_id == project.id, Label.created_at <= moment)
-    changed = made.where(~Label.deleted, Label.class_name.is_not(None), Label.updated_at > moment)
-    return Doubts(
-        changed=session.scalar(changed) or 0,
-        taken_back=session.scalar(made.where(Label.deleted)) or 0,
-    )
-
-
 _CHOSEN = aliased(Draw)
 
 
@@ -211,11 +141,11 @@ def _columns(session: Session, part: Part, *, data: bool) -> list[Any]:
         _as_text(session, Label.created_at).label("created_at"),
         _as_text(session, Label.updated_at).label("updated_at"),
         Label.draw_id if part.subset is None else null().label("draw_id"),
-        type_coerce(Draw.reserve, Integer),
+        type_coerce(Draw.reserve, Integer).label("reserve"),
         Draw.passes,
         Draw.score,
         Draw.probability,
-        Draw.weight,
+        func.coalesce(Draw.weight, MANUAL_WEIGHT),
         Draw.inclusion,
         Draw.round_id,
     ]
@@ -227,7 +157,7 @@ def _as_text(session: Session, moment: Any) -> Any:
     return func.to_char(func.timezone("UTC", moment), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 
 
-def _labels(columns: list[Any], project: Project, part: Part, training: Subset | None) -> Select[Any]:
+def labels_of(columns: list[Any], project: Project, part: Part, training: Subset | None) -> Select[Any]:
     """One row for each label of a task that is in the set; more where the subset has drawn the task again."""
     which: ColumnElement[bool] = rounds.trains(project)
     drawn_by: ColumnElement[Any] = Label.draw_id.expression
@@ -251,47 +181,63 @@ def _labels(columns: list[Any], project: Project, part: Part, training: Subset |
     )
 
 
-def _drawing(found: Round) -> tuple[int, str, str, str | None]:
-    """What a round says of its rows: its number, their stratum and provenance, and the model."""
-    stratum = UNLABELLED if found.subset_id is None else LABELLED
-    return found.number, stratum, SEED if found.model_version is None else DRAWN, found.model_version
+class _Kind(NamedTuple):
+    """What a row is by its round, whether it was in the reserve, and how many of its annotations came with it."""
+
+    number: int | None
+    stratum: str
+    provenance: str
+    model_version: str | None
+    came: bool
 
 
-_Drawing = Mapping[int | None, tuple[int, str, str, str | None] | None]
+NONE, SOME, ALL = 0, 0.5, 1
+"""Of a task's annotations that came with it."""
+_Kinds = dict[tuple[int | None, int | None, float], _Kind]
 
 
-def _row(vote: Any, drawing: _Drawing) -> WeightedRow:
-    """Of a task with one annotation, or of what `_settled` has made of several."""
-    task, data, annotation, class_name, _truth, imported, annotator, created, updated, _asked, *draw = vote
-    reserve, passes, score, probability, weight, inclusion, round_id = draw
-    annotations = annotation if type(annotation) is list else [annotation]
-    annotators = annotator if type(annotator) is list else [] if annotator is None else [annotator]
-    found = drawing[round_id]
-    if found is None:
-        kind = (LABELLED, IMPORTED) if imported == ALL else (UNLABELLED, MANUAL)
-        return WeightedRow(
-            *(task, data, class_name, MANUAL_WEIGHT, None, None, None, None, None, *kind, None),
-            *(annotations, annotators, created, updated, imported > 0),
-        )
-    number, stratum, provenance, version = found
-    return WeightedRow(
-        *(task, data, class_name, weight, probability, inclusion, score, passes, number, stratum),
-        *(RESERVE if reserve else provenance, version, annotations, annotators, created, updated, imported > 0),
+def _kinds(drawn: list[Round]) -> _Kinds:
+    kinds: _Kinds = {
+        (None, None, NONE): _Kind(None, UNLABELLED, MANUAL, None, False),
+        (None, None, SOME): _Kind(None, UNLABELLED, MANUAL, None, True),
+        (None, None, ALL): _Kind(None, LABELLED, IMPORTED, None, True),
+    }
+    for found, came in product(drawn, (NONE, SOME, ALL)):
+        stratum = UNLABELLED if found.subset_id is None else LABELLED
+        provenance = SEED if found.model_version is None else DRAWN
+        for reserve in (0, 1):
+            of = RESERVE if reserve else provenance
+            kinds[found.id, reserve, came] = _Kind(found.number, stratum, of, found.model_version, came > NONE)
+    return kinds
+
+
+def _rows(votes: list[Any], kinds: _Kinds) -> list[WeightedRow]:
+    """One for each task, column by column: that takes a third of the time it takes row by row."""
+    if not votes:
+        return []
+    (task, data, annotation, class_name, _truth, imported, annotator, created, updated, _asked, *draw) = zip(
+        *votes, strict=True
     )
+    reserve, passes, score, probability, weight, inclusion, round_id = draw
+    found = [kinds[key] for key in zip(round_id, reserve, imported, strict=True)]
+    number, stratum, provenance, version, came = zip(*found, strict=True)
+    annotations = [one if type(one) is list else [one] for one in annotation]
+    annotators = [one if type(one) is list else [] if one is None else [one] for one in annotator]
+    columns = (
+        *(task, data, class_name, weight, probability, inclusion, score, passes, number, stratum, provenance),
+        *(version, annotations, annotators, created, updated, came),
+    )
+    return list(map(WeightedRow._make, zip(*columns, strict=True)))
 
 
-ALL, SOME = 1, 0.5
-"""How many of a task's annotations came with it."""
-
-
-def _settled(votes: list[Any], drawing: _Drawing) -> Any:
+def _settled(votes: list[Any], kinds: _Kinds) -> Any:
     """One annotation that says what all of a task's say together."""
     if len(votes) == 1:
         return votes[0]
     asked = [vote for vote in votes if vote.draw_id is not None]
-    draw = asked[0] if asked else max(votes, key=lambda vote: (drawing[vote[-1]] or (-1,))[0])
+    draw = asked[0] if asked else max(votes, key=lambda vote: kinds[vote[-1], vote.reserve, NONE].number or 0)
     votes = list({vote.annotation_id: vote for vote in votes}.values())
-    imported = ALL if all(vote.imported for vote in votes) else SOME if any(vote.imported for vote in votes) else 0
+    imported = ALL if all(vote.imported for vote in votes) else SOME if any(vote.imported for vote in votes) else NONE
     annotators = list(dict.fromkeys(vote.annotator for vote in votes if vote.annotator is not None))
     times = min(vote.created_at for vote in votes), max(vote.updated_at for vote in votes)
     said = (draw[0], draw[1], [vote.annotation_id for vote in votes], settle(votes), 0, imported, annotators, *times)

@@ -29,7 +29,7 @@ from backend.exports.whole import manifest_of
 from backend.exports.wish import Wish
 from jobs.workplace import Workplace
 from models import durable
-from store import projects, weighted_set
+from store import projects, weighted_facts
 from store.tables import Project
 
 KEPT_SECONDS = 24 * 3600
@@ -165,8 +165,8 @@ def _state(session: Session, project: Project, wish: Wish) -> str:
     """Of all that the bytes depend on: the rows, and what the manifest says besides."""
     part = wish.part(session, project)
     settings = [getattr(project, column.key) for column in Project.__table__.columns if column.key not in _UNSEEN]
-    sizes, skipped = weighted_set.sizes(session, project), weighted_set.skipped(session, project, part)
-    return _digest(weighted_set.fingerprint(session, project, part), settings, sizes, sorted(skipped.items()))
+    sizes, skipped = weighted_facts.sizes(session, project), weighted_facts.skipped(session, project, part)
+    return _digest(weighted_facts.fingerprint(session, project, part), settings, sizes, sorted(skipped.items()))
 
 
 _UNSEEN = (

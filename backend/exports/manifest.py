@@ -6,18 +6,22 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from backend.exports.record import Lines
 from backend.exports.wish import Wish
-from store import weighted_set
+from store import weighted_facts, weighted_set
 from store.tables import Project, Subset
 from store.weighted_set import Part
 
 KIND = "iwes weighted training set"
 VERSION = 1
+
+
+_KIND = attrgetter("provenance", "class_name", "stratum", "round")
 
 
 class Tally:
@@ -45,7 +49,7 @@ class Tally:
         if not rows:
             return
         self._digest.update(b"\n".join(lines.json) + b"\n")
-        self._kinds.update([(row.provenance, row.class_name, row.stratum, row.round) for row in rows])
+        self._kinds.update(map(_KIND, rows))
         self._sum += sum(weights)
         self._squares += sum([weight * weight for weight in weights])
         drawn = [row.weight * row.probability for row in rows if row.model_version is not None and row.probability]
@@ -103,7 +107,7 @@ def manifest(
         "rows": tally.rows,
         "counts": tally.counts(),
         "weights": {"mode": str(wish.weights), **tally.weights()},
-        "pool": weighted_set.sizes(session, project),
+        "pool": weighted_facts.sizes(session, project),
         "rounds": rounds,
         "model_versions": sorted({found["model_version"] for found in rounds if found["model_version"]}),
         "skipped": sum(found["skipped"] for found in rounds),
@@ -134,7 +138,7 @@ def _rounds(session: Session, project: Project, part: Part, tally: Tally) -> lis
         wanted.append((None, weighted_set.UNLABELLED))
     if subset is not None:
         wanted.append((subset, weighted_set.LABELLED))
-    skipped = weighted_set.skipped(session, project, part)
+    skipped = weighted_facts.skipped(session, project, part)
     return [
         {
             "of": "annotators" if whose is None else whose.name,
@@ -154,5 +158,5 @@ def _rounds(session: Session, project: Project, part: Part, tally: Tally) -> lis
 
 def _as_of(session: Session, project: Project, part: Part) -> dict[str, Any]:
     assert part.as_of is not None  # noqa: S101
-    found = weighted_set.doubts(session, project, part.as_of)
+    found = weighted_facts.doubts(session, project, part.as_of)
     return {"moment": part.as_of.isoformat(), "changed_since": found.changed, "taken_back": found.taken_back}

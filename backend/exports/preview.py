@@ -10,7 +10,7 @@ from backend.exports.record import Record
 from backend.exports.wish import Wish
 from iwes.training_set.columns import COLUMNS
 from jobs.workplace import Workplace
-from store import projects, weighted_set
+from store import projects, weighted_facts
 
 FIRST = 20
 
@@ -31,4 +31,4 @@ def preview(place: Workplace, project_id: int, wish: Wish, first: int = FIRST) -
         project = projects.by_id(session, project_id)
         every = (record for some in Writing(place, session, project, wish).lines() for record in some.records)
         rows = list(islice(every, first))
-        return Preview(list(COLUMNS), rows, weighted_set.most(session, project, wish.part(session, project)))
+        return Preview(list(COLUMNS), rows, weighted_facts.most(session, project, wish.part(session, project)))

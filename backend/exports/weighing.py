@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 import iwes
 from backend.exports.wish import Weights
-from store import weighted_set
+from store import weighted_facts, weighted_set
 from store.tables import Project, Round
 from store.weighted_set import LABELLED, RESERVE, UNLABELLED, Part, WeightedRow
 
@@ -33,7 +33,7 @@ def weighing(session: Session, project: Project, part: Part, weights: Weights) -
     sums: Counter[str] = Counter()
     for row in weighted_set.rows(session, project, part, data=False):
         sums[row.stratum] += unbiased(row)  # type: ignore[assignment]
-    sizes = weighted_set.sizes(session, project)
+    sizes = weighted_facts.sizes(session, project)
     scale = {stratum: sizes[stratum] / mass if mass else 1.0 for stratum, mass in sums.items()}
     return lambda row: unbiased(row) * scale[row.stratum]
 
@@ -51,17 +51,16 @@ class _Sequence:
     known: list[float]
 
     def of_drawn(self, row: WeightedRow) -> float:
-        place = self._place(row)
-        coin = 0.0 if row.provenance == RESERVE else self.coin[row.round or 0] / (row.inclusion or 1.0)
-        return coin + self.known[place + 1]
+        """Known from the next round on. One of a round that was not drawn then, as of a moment, counts as manual."""
+        if row.round not in self.coin:
+            return self.of_manual(row)
+        coin = 0.0 if row.provenance == RESERVE else self.coin[row.round] / (row.inclusion or 1.0)
+        return coin + self.known[bisect_left(self.rounds, row.round, key=lambda round_: round_.number) + 1]
 
     def of_manual(self, row: WeightedRow) -> float:
         """Until it was made, its task was in the pool, and others stood for it."""
         made = datetime.fromisoformat(row.created)
         return self.known[bisect_left(self.rounds, made, key=lambda round_: round_.drawn_at)]
-
-    def _place(self, row: WeightedRow) -> int:
-        return bisect_left(self.rounds, row.round or 0, key=lambda round_: round_.number)
 
 
 def _unbiased(session: Session, project: Project, part: Part) -> Weigh:
