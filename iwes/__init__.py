@@ -18,6 +18,7 @@ from iwes.probability import binary_entropy, disagreement, entropy, loss
 from iwes.stopping import Advice, labels_needed, round_confidence, stopping_advice
 from iwes.stream import draw
 from iwes.subset import PROBABILITIES, Model, Probability, Subset, select_subset
+from iwes.training_set import TrainingSet, load_training_set
 from iwes.version_space import VersionSpace, VersionSpaceSample, sample_version_space
 from iwes.weight import effective_size, normalise, share_capped, training_weight
 
@@ -37,6 +38,7 @@ __all__ = [
     "PoolWeights",
     "Probability",
     "Subset",
+    "TrainingSet",
     "VersionSpace",
     "VersionSpaceSample",
     "ZeroScores",
@@ -52,6 +54,7 @@ __all__ = [
     "estimate_mean",
     "estimate_within",
     "labels_needed",
+    "load_training_set",
     "loss",
     "normalise",
     "round_confidence",

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, literal, null, select
+from sqlalchemy import ColumnElement, Integer, Select, Text, and_, cast, func, literal, null, select, type_coerce
 from sqlalchemy.orm import Session, aliased
 
 from store import pool, rounds, subsets
@@ -61,9 +61,10 @@ class WeightedRow(NamedTuple):
     """The model that drew it; None for a seed."""
     annotations: list[int]
     annotators: list[int]
-    created: datetime
-    """When the first of its annotations was made."""
-    updated: datetime
+    created: str
+    """When the first of its annotations was made: in UTC, to the microsecond, as 2026-01-31T12:00:00.000000Z. A million
+    times are read, and nearly all are only written again."""
+    updated: str
     """When the last of them was changed."""
     came: bool
     """Whether it came with a label, even where annotators have labelled it too."""
@@ -81,19 +82,42 @@ class Doubts:
 
 def rows(session: Session, project: Project, part: Part, *, data: bool = True) -> Iterator[WeightedRow]:
     """By task; a label of a class that is no more is left out. Give it a session of `Store.snapshot`, for it reads in
-    parts. What a task of several subsets or draws is in, is as in training: what annotators were asked for first, then
-    the latest draw of the newest subset."""
+    parts. The draw of a task that has several is as in training: what annotators were asked by, else the latest of the
+    newest subset."""
+    return chain.from_iterable(chunks(session, project, part, data=data))
+
+
+def chunks(session: Session, project: Project, part: Part, *, data: bool = True) -> Iterator[list[WeightedRow]]:
+    """The rows, many at a time: a million of them take seconds, so what is done once per row has to be little."""
     training = training_subset(session, project, part)
-    drawing = {found.id: found for found in sequence(session, project, None, part)}
-    if training is not None:
-        drawing |= {found.id: found for found in sequence(session, project, training, part)}
-    statement = _labels(_columns(training, data=data), project, part, training)
-    found = session.connection().execute(statement, execution_options={"yield_per": CHUNK})
+    rounds_ = [*sequence(session, project, None, part)]
+    rounds_ += sequence(session, project, training, part) if training is not None else []
+    drawing = {found.id: _drawing(found) for found in rounds_} | {None: None}
     classes = set(project.classes)
-    for _task, group in groupby(found, key=itemgetter(0)):
-        row = _row(list(group), drawing, only=part.subset is not None)
-        if row.class_name in classes and _wanted(row, part):
-            yield row
+    for votes in _read(session, _labels(_columns(session, part, data=data), project, part, training)):
+        if len({vote[0] for vote in votes}) == len(votes):
+            found = [_row(vote, drawing) for vote in votes]
+        else:
+            found = [_row(_settled(list(group), drawing), drawing) for _, group in groupby(votes, itemgetter(0))]
+        if part.rounds is not None:
+            found = [row for row in found if row.round in part.rounds]
+        if part.stratum is not None:
+            found = [row for row in found if row.stratum == part.stratum]
+        yield [row for row in found if row.class_name in classes]
+
+
+def _read(session: Session, statement: Select[Any]) -> Iterator[list[Any]]:
+    """What the statement finds, in parts that end where a task ends."""
+    held: list[Any] = []
+    found = session.connection().execute(statement, execution_options={"yield_per": CHUNK})
+    for read in found.partitions():
+        votes = [*held, *read]
+        end = len(votes) - 1
+        while end and votes[end - 1][0] == votes[-1][0]:
+            end -= 1
+        held = votes[end:]
+        yield votes[:end]
+    yield held
 
 
 def sequence(session: Session, project: Project, subset: Subset | None, part: Part) -> list[Round]:
@@ -115,8 +139,7 @@ def training_subset(session: Session, project: Project, part: Part) -> Subset | 
 
 def most(session: Session, project: Project, part: Part) -> int:
     """How many rows there are at most, without looking at each."""
-    statement = _labels([Task.id.distinct()], project, part, training_subset(session, project, part))
-    tasks = statement.order_by(None)
+    tasks = _labels([Task.id], project, part, training_subset(session, project, part)).order_by(None).distinct()
     return session.scalar(select(func.count()).select_from(tasks.subquery())) or 0
 
 
@@ -172,43 +195,47 @@ def doubts(session: Session, project: Project, moment: datetime) -> Doubts:
     )
 
 
-_ASKED, _CHOSEN = aliased(Draw), aliased(Draw)
-_OF_DRAW = ("reserve", "passes", "score", "probability", "weight", "inclusion", "round_id")
+_CHOSEN = aliased(Draw)
 
 
-def _columns(training: Subset | None, *, data: bool) -> list[Any]:
-    """What is read of each label of a task, with the draw that asked for it and that of the subset."""
-    chosen = [null() if training is None else getattr(_CHOSEN, name) for name in _OF_DRAW]
+def _columns(session: Session, part: Part, *, data: bool) -> list[Any]:
+    """What is read of each label, with the draw it is in the set by; in forms that need no work but to be read."""
     return [
         Task.studio_id,
         cast(Task.data, Text) if data else literal(""),
         Label.annotation_id,
         Label.class_name,
-        Label.ground_truth,
-        Label.imported,
+        type_coerce(Label.ground_truth, Integer).label("ground_truth"),
+        type_coerce(Label.imported, Integer).label("imported"),
         Label.annotator,
-        Label.created_at,
-        Label.updated_at,
-        *(getattr(_ASKED, name) for name in _OF_DRAW),
-        *(column.label(f"chosen_{name}") for name, column in zip(_OF_DRAW, chosen, strict=True)),
+        _as_text(session, Label.created_at).label("created_at"),
+        _as_text(session, Label.updated_at).label("updated_at"),
+        Label.draw_id if part.subset is None else null().label("draw_id"),
+        type_coerce(Draw.reserve, Integer),
+        Draw.passes,
+        Draw.score,
+        Draw.probability,
+        Draw.weight,
+        Draw.inclusion,
+        Draw.round_id,
     ]
+
+
+def _as_text(session: Session, moment: Any) -> Any:
+    if session.get_bind().dialect.name == "sqlite":
+        return func.replace(cast(moment, Text), " ", "T") + literal("Z")
+    return func.to_char(func.timezone("UTC", moment), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 
 
 def _labels(columns: list[Any], project: Project, part: Part, training: Subset | None) -> Select[Any]:
     """One row for each label of a task that is in the set; more where the subset has drawn the task again."""
     which: ColumnElement[bool] = rounds.trains(project)
+    drawn_by: ColumnElement[Any] = Label.draw_id.expression
     if training is not None:
         chosen = _CHOSEN.id.is_not(None)
         which = chosen & (which | Label.imported) if part.subset is not None else which | (Label.imported & chosen)
-    statement = (
-        select(*columns)
-        .select_from(Task)
-        .join(Label, Label.task_id == Task.id)
-        .outerjoin(_ASKED, Label.draw_id == _ASKED.id)
-        .where(Task.project_id == project.id, ~Task.gone, Task.problem.is_(None))
-        .where(~Label.deleted, Label.class_name.is_not(None), which)
-        .order_by(Task.studio_id, Label.annotation_id)
-    )
+        drawn_by = _CHOSEN.id.expression if part.subset is not None else func.coalesce(Label.draw_id, _CHOSEN.id)
+    statement = select(*columns).select_from(Task).join(Label, Label.task_id == Task.id)
     if training is not None:
         of_subset = select(Round.id).where(Round.subset_id == training.id)
         if part.as_of is not None:
@@ -216,50 +243,56 @@ def _labels(columns: list[Any], project: Project, part: Part, training: Subset |
         statement = statement.outerjoin(_CHOSEN, and_(_CHOSEN.task_id == Task.id, _CHOSEN.round_id.in_(of_subset)))
     if part.as_of is not None:
         statement = statement.where(Label.created_at <= part.as_of)
-    return statement
-
-
-_FIRST = 9
-"""Where the columns of the draw that asked begin; those of the subset's follow."""
-_SECOND = _FIRST + len(_OF_DRAW)
-
-
-def _row(votes: list[Any], drawing: Mapping[int, Round], *, only: bool) -> WeightedRow:
-    first = votes[0]
-    if len(votes) > 1:
-        asked = next((vote for vote in votes if vote[_SECOND - 1] is not None), first)
-        chosen = max(votes, key=lambda vote: _number(vote[-1], drawing))  # drawn twice: the later, as in training
-        draw = asked[_FIRST:_SECOND] if asked[_SECOND - 1] is not None and not only else chosen[_SECOND:]
-        votes = list({vote[2]: vote for vote in votes}.values())
-        class_name, imported, came = settle(votes), all(v[5] for v in votes), any(v[5] for v in votes)
-        created, updated = min(v[7] for v in votes), max(v[8] for v in votes)
-        annotations = [vote[2] for vote in votes]
-        annotators = list(dict.fromkeys(vote[6] for vote in votes if vote[6] is not None))
-    else:
-        draw = first[_FIRST:_SECOND] if first[_SECOND - 1] is not None and not only else first[_SECOND:]
-        class_name, imported, created, updated = first[3], first[5], first[7], first[8]
-        came = imported
-        annotations, annotators = [first[2]], [] if first[6] is None else [first[6]]
-    reserve, passes, score, probability, weight, inclusion, round_id = draw
-    if round_id is None:
-        origin = IMPORTED if imported else MANUAL
-        stratum = LABELLED if imported else UNLABELLED
-        return WeightedRow(
-            *(first[0], first[1], class_name, MANUAL_WEIGHT, None, None, None, None, None, stratum, origin, None),
-            *(annotations, annotators, created, updated, came),
-        )
-    round_ = drawing[round_id]
-    stratum = UNLABELLED if round_.subset_id is None else LABELLED
-    origin = RESERVE if reserve else SEED if round_.model_version is None else DRAWN
-    return WeightedRow(
-        *(first[0], first[1], class_name, weight, probability, inclusion, score, passes, round_.number),
-        *(stratum, origin, round_.model_version, annotations, annotators, created, updated, came),
+    return (
+        statement.outerjoin(Draw, Draw.id == drawn_by)
+        .where(Task.project_id == project.id, ~Task.gone, Task.problem.is_(None))
+        .where(~Label.deleted, Label.class_name.is_not(None), which)
+        .order_by(Task.studio_id, Label.annotation_id)
     )
 
 
-def _number(round_id: int | None, drawing: Mapping[int, Round]) -> int:
-    return -1 if round_id is None else drawing[round_id].number
+def _drawing(found: Round) -> tuple[int, str, str, str | None]:
+    """What a round says of its rows: its number, their stratum and provenance, and the model."""
+    stratum = UNLABELLED if found.subset_id is None else LABELLED
+    return found.number, stratum, SEED if found.model_version is None else DRAWN, found.model_version
 
 
-def _wanted(row: WeightedRow, part: Part) -> bool:
-    return (part.rounds is None or row.round in part.rounds) and part.stratum in (None, row.stratum)
+_Drawing = Mapping[int | None, tuple[int, str, str, str | None] | None]
+
+
+def _row(vote: Any, drawing: _Drawing) -> WeightedRow:
+    """Of a task with one annotation, or of what `_settled` has made of several."""
+    task, data, annotation, class_name, _truth, imported, annotator, created, updated, _asked, *draw = vote
+    reserve, passes, score, probability, weight, inclusion, round_id = draw
+    annotations = annotation if type(annotation) is list else [annotation]
+    annotators = annotator if type(annotator) is list else [] if annotator is None else [annotator]
+    found = drawing[round_id]
+    if found is None:
+        kind = (LABELLED, IMPORTED) if imported == ALL else (UNLABELLED, MANUAL)
+        return WeightedRow(
+            *(task, data, class_name, MANUAL_WEIGHT, None, None, None, None, None, *kind, None),
+            *(annotations, annotators, created, updated, imported > 0),
+        )
+    number, stratum, provenance, version = found
+    return WeightedRow(
+        *(task, data, class_name, weight, probability, inclusion, score, passes, number, stratum),
+        *(RESERVE if reserve else provenance, version, annotations, annotators, created, updated, imported > 0),
+    )
+
+
+ALL, SOME = 1, 0.5
+"""How many of a task's annotations came with it."""
+
+
+def _settled(votes: list[Any], drawing: _Drawing) -> Any:
+    """One annotation that says what all of a task's say together."""
+    if len(votes) == 1:
+        return votes[0]
+    asked = [vote for vote in votes if vote.draw_id is not None]
+    draw = asked[0] if asked else max(votes, key=lambda vote: (drawing[vote[-1]] or (-1,))[0])
+    votes = list({vote.annotation_id: vote for vote in votes}.values())
+    imported = ALL if all(vote.imported for vote in votes) else SOME if any(vote.imported for vote in votes) else 0
+    annotators = list(dict.fromkeys(vote.annotator for vote in votes if vote.annotator is not None))
+    times = min(vote.created_at for vote in votes), max(vote.updated_at for vote in votes)
+    said = (draw[0], draw[1], [vote.annotation_id for vote in votes], settle(votes), 0, imported, annotators, *times)
+    return (*said, *draw[len(said) :])

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +17,7 @@ from backend.exports.errors import ExportError
 from backend.exports.label_studio import write_label_studio
 from backend.exports.manifest import Tally, as_bytes, manifest
 from backend.exports.pictures import pictures
-from backend.exports.record import Line, as_json, record_of
+from backend.exports.record import Lines, as_json, record_of
 from backend.exports.trees import FolderTree, Tree, ZipTree
 from backend.exports.weighing import weighing
 from backend.exports.whole import MANIFEST, check_folder, whole_file, whole_folder
@@ -30,7 +29,6 @@ from store.tables import Project
 
 Told = Callable[[int, int], None]
 """Hears how many rows are written, and how many there are at most."""
-TELL_EVERY = 1_000
 
 Estimates = Mapping[str, Any]
 
@@ -98,19 +96,18 @@ class Writing:
         self._part = wish.part(session, project)
         self._more: dict[str, Any] = {}
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[Lines]:
         """The rows, not yet counted."""
         weigh = weighing(self._session, self._project, self._part, self._wish.weights)
         field = self._project.field
         most = weighted_set.most(self._session, self._project, self._part) if self._told else 0
         number = 0
-        for number, row in enumerate(weighted_set.rows(self._session, self._project, self._part), 1):
-            record = record_of(row, field, weigh(row))
-            yield Line(row, record, as_json(record))
-            if self._told and number % TELL_EVERY == 0:
+        for rows in weighted_set.chunks(self._session, self._project, self._part):
+            records = [record_of(row, field, weigh(row)) for row in rows]
+            yield Lines(rows, records, [as_json(record) for record in records])
+            number += len(rows)
+            if self._told:
                 self._told(number, most)
-        if self._told:
-            self._told(number, number)
 
     def to(self, path: Path) -> None:
         """One file, of a format that is one."""
@@ -127,7 +124,7 @@ class Writing:
 
     def zipped(self, file: IO[bytes], name: str, estimates: Estimates | None = None) -> dict[str, Any]:
         """Many files in one, the manifest among them, which is returned."""
-        with closing(ZipTree(file)) as tree:
+        with ZipTree(file) as tree:
             self.into(tree)
             found = self.manifest(name, estimates)
             tree.add(MANIFEST, as_bytes(found))

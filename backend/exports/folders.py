@@ -12,8 +12,9 @@ from typing import Any
 from backend.exports import tables
 from backend.exports.class_folders import class_folders
 from backend.exports.pictures import Picture
-from backend.exports.record import COLUMNS, Record, clean
+from backend.exports.record import clean
 from backend.exports.trees import Tree
+from iwes.training_set.columns import COLUMNS
 
 SHARD_BYTES = 32 * 2**20
 """Of one Parquet file, which is made in memory, before compression."""
@@ -26,18 +27,14 @@ TABLE = "metadata.csv"
 def write_imagefolder(tree: Tree, pictures: Iterable[Picture], classes: Sequence[str]) -> dict[str, Any]:
     """CLASS/TASK.EXT with the images' own bytes, and a table with their weights. Returns what the manifest adds."""
     folders = class_folders(classes)
-    columns = ["file_name", *COLUMNS]
-
-    def records() -> Iterator[Record]:
-        for picture in pictures:
-            name = f"{folders[picture.line.row.class_name]}/{picture.line.row.task}.{picture.suffix}"
-            tree.add(name, picture.content)
-            yield {"file_name": name} | picture.line.record
-
     with TemporaryDirectory(prefix="iwes-export-") as folder:
         table = Path(folder, TABLE)
         with table.open("w", encoding="utf-8", newline="") as file:
-            tables.csv_rows(file, records(), columns)
+            writer = tables.csv_writer(file, ["file_name", *COLUMNS])
+            for picture in pictures:
+                name = f"{folders[picture.line.row.class_name]}/{picture.line.row.task}.{picture.suffix}"
+                tree.add(name, picture.content)
+                writer.writerow([name, *tables.cells(picture.line.record)])
         tree.add(TABLE, table)
     return {"folders": {folder: name for name, folder in folders.items()}}
 
@@ -51,7 +48,8 @@ def write_huggingface(tree: Tree, pictures: Iterable[Picture], classes: Sequence
     names = [clean(name) for name in classes]
     schema = _hugging_schema(names)
     for shard, some in enumerate(_shards(pictures)):
-        plain = arrow.Table.from_batches(tables.batches(picture.line.record for picture in some), tables.schema())
+        records = [picture.line.record for picture in some]
+        plain = arrow.Table.from_batches([tables.batch(records)] if records else [], tables.schema())
         images = [{"bytes": p.content, "path": f"{p.line.row.task}.{p.suffix}"} for p in some]
         labels = [numbers[picture.line.row.class_name] for picture in some]
         columns = [arrow.array(images, schema.field("image").type), arrow.array(labels, arrow.int64())]

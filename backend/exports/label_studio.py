@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from backend.exports.record import OURS, Line, as_json, read_json
+from backend.exports.record import OURS, Line, Lines, as_json, read_json
 from store.tables import Project
 from studio.labels import ImageClasses
 
@@ -14,14 +14,15 @@ _ELSEWHERE = ("task", "image", "class", "data")
 """Columns that have a place of their own in a task."""
 
 
-def write_label_studio(path: Path, lines: Iterable[Line], project: Project) -> None:
+def write_label_studio(path: Path, lines: Iterable[Lines], project: Project) -> None:
     config = ImageClasses(project.control, project.target, project.field, tuple(project.classes))
     with path.open("wb") as file:
-        file.write(b"[")
-        for number, line in enumerate(lines):
-            file.write(b",\n" if number else b"\n")
-            file.write(as_json(_task(line, config)))
-        file.write(b"\n]\n")
+        before = b"[\n"
+        for some in lines:
+            for line in some:
+                file.write(before + as_json(_task(line, config)))
+                before = b",\n"
+        file.write(b"\n]\n" if before == b",\n" else b"[]\n")
 
 
 def _task(line: Line, config: ImageClasses) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from backend.exports.record import Line
+from backend.exports.record import Lines
 from backend.exports.wish import Wish
 from store import weighted_set
 from store.tables import Project, Subset
@@ -35,21 +35,22 @@ class Tally:
     def rows(self) -> int:
         return self._kinds.total()
 
-    def counted(self, lines: Iterable[Line]) -> Iterator[Line]:
-        for line in lines:
-            self.add(line)
-            yield line
+    def counted(self, lines: Iterable[Lines]) -> Iterator[Lines]:
+        for some in lines:
+            self.add(some)
+            yield some
 
-    def add(self, line: Line) -> None:
-        row, weight = line.row, line.record["weight"]
-        self._digest.update(line.json)
-        self._digest.update(b"\n")
-        self._kinds[row.provenance, row.class_name, row.stratum, row.round] += 1
-        self._sum += weight
-        self._squares += weight * weight
-        if row.model_version is not None and row.probability is not None:
-            self._drawn += 1
-            self._capped += row.weight * row.probability < 1.0 - 1e-12
+    def add(self, lines: Lines) -> None:
+        rows, weights = lines.rows, [record["weight"] for record in lines.records]
+        if not rows:
+            return
+        self._digest.update(b"\n".join(lines.json) + b"\n")
+        self._kinds.update([(row.provenance, row.class_name, row.stratum, row.round) for row in rows])
+        self._sum += sum(weights)
+        self._squares += sum([weight * weight for weight in weights])
+        drawn = [row.weight * row.probability for row in rows if row.model_version is not None and row.probability]
+        self._drawn += len(drawn)
+        self._capped += sum([share < 1.0 - 1e-12 for share in drawn])
 
     def counts(self) -> dict[str, dict[str, int]]:
         by: dict[str, Counter[str]] = {"provenance": Counter(), "class": Counter(), "stratum": Counter()}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from backend.exports.errors import NotNow
 from backend.exports.manifest import Tally
-from backend.exports.record import Line
+from backend.exports.record import Line, Lines
 from jobs.images import Originals
 from jobs.images.reasons import Away, SetAside
 from jobs.workplace import Workplace
@@ -21,17 +21,17 @@ class Picture(NamedTuple):
     suffix: str
 
 
-def pictures(place: Workplace, project: Project, lines: Iterable[Line], tally: Tally) -> Iterator[Picture]:
+def pictures(place: Workplace, project: Project, lines: Iterable[Lines], tally: Tally) -> Iterator[Picture]:
     """Counts those that have an image; one that cannot be read is left out, and the manifest says why. One that only
     cannot be had now fails the export: what is there now and not later would be another set."""
     client = None if project.root is not None else Client(project.studio_url, project.token)
     originals = Originals(project, client, place.settings.image_prefixes)
-    tasks = ((line, {project.field: line.record["image"]}) for line in lines)
+    tasks = ((line, {project.field: line.record["image"]}) for some in lines for line in some)
     for line, found in originals.beside(tasks):
         if isinstance(found, Away):
             raise NotNow(f"the image of task {line.row.task} cannot be had now: {found}; try again later")
         if isinstance(found, SetAside):
             tally.left_out[line.row.task] = str(found)
             continue
-        tally.add(line)
+        tally.add(Lines([line.row], [line.record], [line.json]))
         yield Picture(line, found.content, found.suffix)

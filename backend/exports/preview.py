@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from backend.exports.export import Writing
-from backend.exports.record import COLUMNS, Record
+from backend.exports.record import Record
 from backend.exports.wish import Wish
+from iwes.training_set.columns import COLUMNS
 from jobs.workplace import Workplace
 from store import projects, weighted_set
 
@@ -24,9 +25,10 @@ class Preview:
 
 
 def preview(place: Workplace, project_id: int, wish: Wish, first: int = FIRST) -> Preview:
-    """What the rows of the file would say, times as datetimes and `data` as a dict. With weights other than those of
+    """What the rows of the file would say, `data` as a dict. With weights other than those of
     the paper it has to look at all rows first. Raises ExportError, BadSubset, UnknownProject."""
     with place.store.snapshot() as session:
         project = projects.by_id(session, project_id)
-        rows = [line.record for line in islice(Writing(place, session, project, wish).lines(), first)]
+        every = (record for some in Writing(place, session, project, wish).lines() for record in some.records)
+        rows = list(islice(every, first))
         return Preview(list(COLUMNS), rows, weighted_set.most(session, project, wish.part(session, project)))

@@ -4,45 +4,54 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import IO, Any
 
-from backend.exports.record import COLUMNS, Line, Record, as_json
+from backend.exports.record import Lines, Record, as_json
+from iwes.training_set.columns import COLUMNS
 
-BATCH = 5_000
-"""Rows of one row group of Parquet, and those that are put into columns at a time."""
 FORMULA = re.compile(r"'|[\t\r\n]|\s*[=+\-@＝＋－＠]")
 """A text that begins so may be a formula to a spreadsheet and gets an apostrophe in front; so does one that has its own
 apostrophe there. Whoever reads the file takes one away from each text that begins with one, and has the text back."""
 
 
-def write_jsonl(path: Path, lines: Iterable[Line]) -> None:
+def write_jsonl(path: Path, lines: Iterable[Lines]) -> None:
     with path.open("wb") as file:
-        for line in lines:
-            file.write(line.json)
-            file.write(b"\n")
+        for some in lines:
+            file.write(b"".join([line + b"\n" for line in some.json]))
 
 
-def write_csv(path: Path, lines: Iterable[Line]) -> None:
+def write_csv(path: Path, lines: Iterable[Lines]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        csv_rows(file, (line.record for line in lines), list(COLUMNS))
+        writer = csv_writer(file, list(COLUMNS))
+        for some in lines:
+            writer.writerows([cells(record) for record in some.records])
 
 
-def csv_rows(file: IO[str], records: Iterable[Record], columns: list[str]) -> None:
+def csv_writer(file: IO[str], columns: list[str]) -> Any:
     writer = csv.writer(file)  # its lines end in CR LF, as RFC 4180 has it, and so it quotes a lone CR as well
     writer.writerow(columns)
-    writer.writerows(map(_cells, records))
+    return writer
 
 
-def write_parquet(path: Path, lines: Iterable[Line]) -> None:
+def cells(record: Record) -> list[object]:
+    """In the order of the columns. Only what people wrote can be a formula: all else is made here."""
+    task, image, class_name, *numbers, annotations, annotators, created, updated, data = record.values()
+    return [
+        *(task, _text_cell(image), _text_cell(class_name), *numbers),
+        *(_wholes_cell(annotations), _wholes_cell(annotators), created, updated, as_text(data)),
+    ]
+
+
+def write_parquet(path: Path, lines: Iterable[Lines]) -> None:
     import pyarrow.parquet as parquet
 
     with parquet.ParquetWriter(path, schema()) as writer:
-        for batch in batches(line.record for line in lines):
-            writer.write_batch(batch)
+        for some in lines:
+            if some.records:
+                writer.write_batch(batch(some.records))
 
 
 def schema() -> Any:
@@ -59,39 +68,38 @@ def schema() -> Any:
     return arrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
 
 
-def batches(records: Iterable[Record]) -> Iterator[Any]:
+def batch(records: Sequence[Record]) -> Any:
     """Of Arrow, in the schema above."""
     import pyarrow as arrow
 
-    left, kinds = iter(records), schema()
-    while some := list(islice(left, BATCH)):
-        columns = [[record[name] for record in some] for name in COLUMNS]
-        columns[-1] = [as_text(data) for data in columns[-1]]
-        arrays = [arrow.array(values, field.type) for values, field in zip(columns, kinds, strict=True)]
-        yield arrow.RecordBatch.from_arrays(arrays, schema=kinds)
+    columns = dict(zip(COLUMNS, zip(*[record.values() for record in records], strict=True), strict=True))
+    arrays = []
+    for field in (kinds := schema()):
+        values, kind = columns[field.name], COLUMNS[field.name]
+        if kind == "time":
+            arrays.append(arrow.array(values, arrow.string()).cast(field.type))
+        elif kind == "wholes":
+            arrays.append(_lists(values))
+        else:
+            arrays.append(arrow.array([as_text(data) for data in values] if kind == "json" else values, field.type))
+    return arrow.RecordBatch.from_arrays(arrays, schema=kinds)
+
+
+def _lists(values: Sequence[list[int]]) -> Any:
+    """Much faster than list by list."""
+    import pyarrow as arrow
+
+    ends = [0, *accumulate(map(len, values))]
+    return arrow.ListArray.from_arrays(arrow.array(ends, arrow.int32()), list(chain.from_iterable(values)))
 
 
 def as_text(value: Any) -> str:
     return as_json(value).decode()
 
 
-def _cells(record: Record) -> list[object]:
-    return [_CELL.get(type(value), str)(value) if value is not None else None for value in record.values()]
+def _text_cell(value: str | None) -> str | None:
+    return f"'{value}" if value is not None and FORMULA.match(value) else value
 
 
-def _text_cell(value: str) -> str:
-    return f"'{value}" if FORMULA.match(value) else value
-
-
-def _same(value: object) -> object:
-    return value
-
-
-_CELL: dict[type, Callable[[Any], object]] = {
-    str: _text_cell,
-    int: _same,
-    float: _same,
-    list: as_text,
-    dict: as_text,
-    datetime: datetime.isoformat,
-}
+def _wholes_cell(values: list[int]) -> str:
+    return f"[{','.join(map(str, values))}]"

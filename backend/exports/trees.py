@@ -34,7 +34,16 @@ class ZipTree:
     written is ever written over, so that it can be sent while it grows."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._zip = ZipFile(cast(IO[bytes], _Forward(file)), "w", ZIP_STORED)
+        self._target = _Forward(file)
+        self._zip = ZipFile(cast(IO[bytes], self._target), "w", ZIP_STORED)
+
+    def __enter__(self) -> ZipTree:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Of one that failed, no end is written: it must not look whole."""
+        self._target.is_given_up = kind is not None
+        self._zip.close()
 
     def add(self, name: str, content: bytes | Path) -> None:
         entry = ZipInfo(name)  # of 1980, as far as the archive knows
@@ -45,12 +54,11 @@ class ZipTree:
         with content.open("rb") as source, self._zip.open(entry, "w", force_zip64=True) as target:
             shutil.copyfileobj(source, target, 2**20)
 
-    def close(self) -> None:
-        self._zip.close()
-
 
 class _Forward(RawIOBase):
     """A file that cannot be gone back in."""
+
+    is_given_up = False
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -59,7 +67,7 @@ class _Forward(RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        return self._file.write(data)
+        return len(data) if self.is_given_up else self._file.write(data)
 
     def flush(self) -> None:
         if not self._file.closed:

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
@@ -56,7 +57,8 @@ class _Sequence:
 
     def of_manual(self, row: WeightedRow) -> float:
         """Until it was made, its task was in the pool, and others stood for it."""
-        return self.known[bisect_left(self.rounds, row.created, key=lambda round_: round_.drawn_at)]
+        made = datetime.fromisoformat(row.created)
+        return self.known[bisect_left(self.rounds, made, key=lambda round_: round_.drawn_at)]
 
     def _place(self, row: WeightedRow) -> int:
         return bisect_left(self.rounds, row.round or 0, key=lambda round_: round_.number)

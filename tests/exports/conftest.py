@@ -55,8 +55,3 @@ def subset(store: Store, project: Project) -> Subset:
             round_ = Round(number=number, rule="dis", model_version=version, **sizes, **chances)
             rounds.add_selected(session, project, found, round_, draws)
     return found
-
-
-def export(place: Workplace, project: Project, subset: Subset | None, out: Path, **wish: Any) -> Exported:
-    wanted = Wish(format_of(out, None), subset=subset.name if subset else None, **wish)
-    return exporting.export(place, project.id, wanted, out)

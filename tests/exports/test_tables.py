@@ -15,8 +15,8 @@ import pytest
 from backend.exports import export as exporting
 from backend.exports.errors import ExportError
 from backend.exports.export import check
-from backend.exports.record import COLUMNS
 from backend.exports.wish import Format, Wish, format_of
+from iwes.training_set.columns import COLUMNS
 from jobs.workplace import Workplace
 from store import examples, labels, pool, projects, weighted_set
 from store.database import Store
@@ -38,7 +38,6 @@ def as_jsonl(path: Path) -> list[dict[str, Any]]:
 
 def as_parquet(path: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
-    times = {name: lambda moment: moment.isoformat() for name, kind in COLUMNS.items() if kind == "time"}
     return [row | {"data": json.loads(row["data"])} for row in rows]
 
 
