@@ -19,7 +19,7 @@ unexport VIRTUAL_ENV
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast browser screenshots lint setup clean bench-speed bench-coverage bench-models bench-subsets bench-workers load faults
+.PHONY: help demo test test-fast browser screenshots lint setup clean bench-speed bench-coverage bench-loop-coverage bench-models bench-subsets bench-workers load faults
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
@@ -36,6 +36,7 @@ help:
 	@echo "make lint        ruff, mypy and the import contract"
 	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text (FULL=1: all picks)"
 	@echo "make bench-coverage  how often the intervals hold what they promise"
+	@echo "make bench-loop-coverage  the same for the estimates of the whole loop on digits (RUNS=200 K=50 NOISE=0 JSON=file)"
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
 	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST; an hour of processor time (FASHION=folder)"
 	@echo "make bench-workers   a selection by two models with one worker and with two"
@@ -84,6 +85,10 @@ bench-speed: $(OURS)
 
 bench-coverage: $(OURS)
 	@$(RUN) benchmarks/coverage.py
+
+bench-loop-coverage: $(OURS)
+	@OMP_NUM_THREADS=1 $(RUN) -m benchmarks.loop_coverage $(if $(RUNS),--runs '$(RUNS)') $(if $(K),--k '$(K)') \
+	  $(if $(NOISE),--noise '$(NOISE)') $(if $(JSON),--json '$(JSON)')
 
 bench-models: $(OURS)
 	@$(RUN) -m benchmarks.learning $(if $(ONLY),--only '$(ONLY)') $(if $(PHOTOS),--photos '$(PHOTOS)') \

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,21 @@ from iwes.weight import effective_size
 
 Floats = NDArray[np.float64]
 
+TWO = 2.0
+"""So many labels of an answer must be seen before their own weights say as much of it as those of all labels."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """How uncertain a mean is on one side."""
+
+    error: float
+    """Its standard error."""
+    labels: float = math.nan
+    """Uniformly drawn labels that would be as informative; NaN for unbounded values."""
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """A mean over the pool and its confidence interval."""
 
@@ -22,21 +35,32 @@ class Estimate:
     low: float
     high: float
     effective_size: float  # Kish's (Σw)²/Σw² of the weights 1/π
-    standard_error: float = math.nan
-    plain_labels: float = math.nan  # uniformly drawn labels that would be as informative; NaN for unbounded values
+    below: Doubt
+    above: Doubt
     limits: tuple[float, float] | None = (0.0, 1.0)  # between what the mean must lie; None: anything
+
+    @property
+    def standard_error(self) -> float:
+        """On the side where it is larger."""
+        return max(self.below.error, self.above.error)
 
     def at(self, confidence: float) -> "Estimate":
         """The same estimate with its interval at another confidence."""
         quantile = two_sided(confidence, self.effective_size - 1.0)
         if self.limits is None:
-            half = quantile * self.standard_error
-            return replace(self, low=self.value - half, high=self.value + half)
+            low, high = self.value - quantile * self.below.error, self.value + quantile * self.above.error
+            return self._between(low, high)
         bottom, span = self.limits[0], self.limits[1] - self.limits[0]
         if span <= 0.0:
-            return replace(self, low=self.value, high=self.value)
-        low, high = wilson(min(1.0, max(0.0, (self.value - bottom) / span)), self.plain_labels, quantile)
-        return replace(self, low=bottom + span * low, high=bottom + span * high)
+            return self._between(self.value, self.value)
+        share = min(1.0, max(0.0, (self.value - bottom) / span))
+        low = wilson(share, self.below.labels, quantile)[0]
+        high = wilson(share, self.above.labels, quantile)[1]
+        return self._between(bottom + span * low, bottom + span * high)
+
+    def _between(self, low: float, high: float) -> "Estimate":
+        """By hand: `replace` takes several times as long, and a project has thousands of estimates."""
+        return Estimate(self.value, low, high, self.effective_size, self.below, self.above, self.limits)
 
 
 def estimate_mean(
@@ -53,8 +77,9 @@ def estimate_mean(
     how much of the pool the draw got to see, which adds to the variance where that is a part. Left out, all of it.
 
     Values within [0, 1] (right or wrong, of this class or not) get a Wilson interval on the number of plain
-    labels that would have the same variance; to keep that variance honest where one answer was rarely or never
-    seen, two labels of typical heavy weight, one of each answer, are added to it. Other values get a Student
+    labels that would have the same variance. To keep that variance honest where one answer was rarely or never
+    seen, one label of each answer is added to it: for each bound, the answer that would move the mean beyond it
+    with a typical heavy weight, the other with the weight that those seen have. Other values get a Student
     interval. With every π = 1 and the whole pool examined the interval is the point itself.
     """
     v, pi = _check(values, inclusion)
@@ -105,7 +130,7 @@ def class_balance(
         raise BadLabels(f"labels[{bad[0]}] is {label[bad[0]]}: expected a class from 0 to {classes - 1}")
     pi = _check(label, inclusion)[1]
     is_of = (label[:, None] == np.arange(classes)).astype(np.float64)
-    return _shares(is_of, pi, _unseen(examined, pool_size), confidence)
+    return _shares(is_of, 1.0 / pi, _unseen(examined, pool_size), confidence)
 
 
 def with_known(
@@ -119,16 +144,19 @@ def with_known(
     if remaining < 0 or known < 0 or total == 0 or estimate.limits is None:
         raise BadArgument(f"remaining is {remaining}, known {known}: expected counts, and an estimate of a share")
     share = remaining / total
-    moved = replace(
-        estimate,
-        value=(known_sum + remaining * estimate.value) / total,
-        standard_error=share * estimate.standard_error,
+    value = (known_sum + remaining * estimate.value) / total
+    return Estimate(
+        value=value,
+        low=value,
+        high=value,
+        effective_size=estimate.effective_size,
+        below=Doubt(share * estimate.below.error, estimate.below.labels),
+        above=Doubt(share * estimate.above.error, estimate.above.labels),
         limits=(
             (known_sum + remaining * estimate.limits[0]) / total,
             (known_sum + remaining * estimate.limits[1]) / total,
         ),
-    )
-    return moved.at(confidence)
+    ).at(confidence)
 
 
 def combine(estimates: Sequence[Estimate], share: ArrayLike, *, confidence: float = 0.95) -> Estimate:
@@ -145,43 +173,66 @@ def combine(estimates: Sequence[Estimate], share: ArrayLike, *, confidence: floa
     if any(e.limits is None for e in estimates):
         raise BadArgument("estimates: only estimates of shares, within [0, 1], can be combined")
     c = c / c.sum()
-    error = np.array([e.standard_error for e in estimates])
     value = float(c @ [e.value for e in estimates])
-    variance = float(c**2 @ error**2)
-    # The variance of one plain label: of the mean itself or, near 0 and 1, as the rounds saw it.
-    seen = [e.plain_labels * e.standard_error**2 if e.standard_error > 0.0 else 0.0 for e in estimates]
-    single = max(value * (1.0 - value), float(c @ seen))
     return Estimate(
         value=value,
         low=value,
         high=value,
         effective_size=1.0 / float((c**2 / [e.effective_size for e in estimates]).sum()),
-        standard_error=math.sqrt(variance),
-        plain_labels=single / variance if variance > 0.0 else math.inf,
+        below=_combined([e.below for e in estimates], c, value),
+        above=_combined([e.above for e in estimates], c, value),
     ).at(confidence)
 
 
+def _combined(doubts: Sequence[Doubt], c: Floats, value: float) -> Doubt:
+    variance = float(c**2 @ np.array([doubt.error for doubt in doubts]) ** 2)
+    # The variance of one plain label: of the mean itself or, near 0 and 1, as the rounds saw it.
+    seen = [doubt.labels * doubt.error**2 if doubt.error > 0.0 else 0.0 for doubt in doubts]
+    single = max(value * (1.0 - value), float(c @ seen))
+    return Doubt(math.sqrt(variance), single / variance if variance > 0.0 else math.inf)
+
+
 def _mean(v: Floats, pi: Floats, unseen: float, confidence: float) -> Estimate:
+    w = 1.0 / pi
     if v.min() >= 0.0 and v.max() <= 1.0:
-        return _shares(v[:, None], pi, unseen, confidence)[0]
-    w = 1.0 / pi
-    mean = float(w @ v) / float(w.sum())
-    variance = float(_variance(v[:, None], pi, np.array([mean]), unseen)[0]) * len(v) / max(1, len(v) - 1)
-    return Estimate(mean, mean, mean, effective_size(w), math.sqrt(variance), limits=None).at(confidence)
+        return _shares(v[:, None], w, unseen, confidence)[0]
+    mean, mass = float(w @ v) / float(w.sum()), float(w.sum())
+    square = (v - mean) ** 2
+    variance = float((w**2 - w) @ square) / mass**2 + unseen * float(w @ square) / mass
+    doubt = Doubt(math.sqrt(variance * len(v) / max(1, len(v) - 1)))
+    return Estimate(mean, mean, mean, effective_size(w), doubt, doubt, limits=None).at(confidence)
 
 
-def _shares(v: Floats, pi: Floats, unseen: float, confidence: float) -> list[Estimate]:
-    """Of each column of `v` (n, columns), whose values are within [0, 1]."""
-    w = 1.0 / pi
-    mean = w @ v / w.sum()
-    size = effective_size(w)
-    heavy = min(1.0, float(w @ w) / float((w**3).sum()))  # the π of a label that matters to the variance
-    v, pi = np.vstack([v, np.zeros_like(v[:1]), np.ones_like(v[:1])]), np.append(pi, [heavy, heavy])
-    middle = (1.0 / pi) @ v / (1.0 / pi).sum()
-    variance = _variance(v, pi, middle, unseen)
-    labels = np.divide(middle * (1.0 - middle), variance, out=np.full_like(variance, math.inf), where=variance > 0.0)
-    figures = zip(mean.tolist(), np.sqrt(variance).tolist(), labels.tolist(), strict=True)
-    return [Estimate(m, m, m, size, error, plain).at(confidence) for m, error, plain in figures]
+def _shares(v: Floats, w: Floats, unseen: float, confidence: float) -> list[Estimate]:
+    """Of each column of `v` (n, columns), whose values are within [0, 1], by the weights 1/π."""
+    heavy = np.full(
+        v.shape[1], float((w**3).sum()) / float(w @ w)
+    )  # the weight of a label that matters to the variance
+    below = _doubts(v, w, unseen, zero=heavy, one=_typical(v, w, heavy))
+    above = _doubts(v, w, unseen, zero=_typical(1.0 - v, w, heavy), one=heavy)
+    size, means = effective_size(w), (w @ v / w.sum()).tolist()
+    return [Estimate(m, m, m, size, b, a).at(confidence) for m, b, a in zip(means, below, above, strict=True)]
+
+
+def _typical(share: Floats, w: Floats, heavy: Floats) -> Floats:
+    """The weight, as far as it matters to the variance, of the labels of one answer; `heavy` counts as two of them."""
+    seen, square = share.sum(axis=0), w**2 @ share
+    own = np.divide(w**3 @ share, square, out=heavy.copy(), where=square > 0.0)
+    typical: Floats = (seen * own + TWO * heavy) / (seen + TWO)
+    return typical
+
+
+def _doubts(v: Floats, w: Floats, unseen: float, *, zero: Floats, one: Floats) -> list[Doubt]:
+    """By the variance of the coins, and of the part of the pool the draw happened to see, with two more labels: a 0 and
+    a 1 of these weights."""
+    mass = w.sum() + zero + one
+    mean = (w @ v + one) / mass
+    square = (v - mean) ** 2
+    coins = (w**2 - w) @ square + (zero**2 - zero) * mean**2 + (one**2 - one) * (1.0 - mean) ** 2
+    spread = w @ square + zero * mean**2 + one * (1.0 - mean) ** 2
+    variance = coins / mass**2 + unseen * spread / mass
+    labels = np.divide(mean * (1.0 - mean), variance, out=np.full_like(mean, math.inf), where=variance > 0.0)
+    return [Doubt(*pair) for pair in zip(np.sqrt(variance).tolist(), labels.tolist(), strict=True)]
 
 
 def _unseen(examined: int | None, pool_size: int | None) -> float:
@@ -189,15 +240,6 @@ def _unseen(examined: int | None, pool_size: int | None) -> float:
     if (examined is None) != (pool_size is None) or (examined and pool_size and not 0 < examined <= pool_size):
         raise BadArgument(f"examined is {examined}, pool_size {pool_size}: give both, examined from 1 to pool_size")
     return 1.0 / examined - 1.0 / pool_size if examined and pool_size else 0.0
-
-
-def _variance(v: Floats, pi: Floats, mean: Floats, unseen: float) -> Floats:
-    """Of each column's Hájek mean: that of the coins, and that of the part of the pool the draw happened to see."""
-    w = 1.0 / pi
-    mass = w.sum()
-    square: Floats = (v - mean) ** 2
-    variance: Floats = ((1.0 - pi) * w**2) @ square / mass**2 + unseen * (w @ square) / mass
-    return variance
 
 
 def _check(values: ArrayLike, inclusion: ArrayLike) -> tuple[Floats, Floats]:

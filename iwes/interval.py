@@ -1,6 +1,7 @@
 """Confidence intervals for a weighted mean, from its variance and the number of labels behind it."""
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 from iwes.errors import BadArgument
@@ -19,6 +20,7 @@ def student_quantile(probability: float, degrees: float) -> float:
     return x + first / d + second / d**2 + third / d**3
 
 
+@lru_cache(maxsize=1024)
 def two_sided(confidence: float, degrees: float) -> float:
     """The t quantile that leaves (1 − confidence)/2 on either side."""
     if not 0.0 < confidence < 1.0:

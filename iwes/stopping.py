@@ -1,6 +1,5 @@
 """When to stop labelling: advice that stays valid although one looks at the estimates after every round."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -73,7 +72,7 @@ def labels_needed(estimate: Estimate, answered: int, half_width: float, *, confi
     """
     if answered < 1 or not 0.0 < half_width < 1.0 or estimate.limits != (0.0, 1.0):
         raise BadArgument(f"answered is {answered}, half_width {half_width}: expected 1 or more, a width, and a share")
-    if math.isinf(estimate.plain_labels):
+    if estimate.standard_error <= 0.0:
         return 0
     few, enough = -1, 0
     while not _is_narrow(estimate, (answered + enough) / answered, half_width, confidence):
@@ -90,5 +89,6 @@ def labels_needed(estimate: Estimate, answered: int, half_width: float, *, confi
 def _is_narrow(estimate: Estimate, times: float, half_width: float, confidence: float) -> bool:
     """Whether the interval would be, with so many times the labels."""
     quantile = two_sided(confidence, times * estimate.effective_size - 1.0)
-    low, high = wilson(estimate.value, times * estimate.plain_labels, quantile)
+    low = wilson(estimate.value, times * estimate.below.labels, quantile)[0]
+    high = wilson(estimate.value, times * estimate.above.labels, quantile)[1]
     return high - low <= 2.0 * half_width

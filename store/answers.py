@@ -173,9 +173,9 @@ def _came_too(session: Session, project: Project) -> list[int]:
     """Tasks that an annotator has labelled although they came with a label."""
     by_hand = aliased(Label)
     both = and_(by_hand.task_id == Label.task_id, ~by_hand.imported, ~by_hand.deleted)
-    rows = select(Label.task_id.distinct()).join(by_hand, both)
+    rows = select(Label.task_id).join(by_hand, both)
     mine = rows.where(Label.project_id == project.id, Label.imported, ~Label.deleted)
-    return list(session.scalars(mine))
+    return list(session.scalars(mine.distinct()))
 
 
 def _lost(session: Session, project: Project) -> set[int]:

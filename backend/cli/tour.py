@@ -70,7 +70,7 @@ class Tour(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         names = self.list_commands(ctx)
         if args and args[0] not in names and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], names, n=2, cutoff=0.5)
+            near = difflib.get_close_matches(args[0], names, n=2, cutoff=0.6)
             meant = f"did you mean {' or '.join(f'`iwes {name}`' for name in near)}?" if near else "see `iwes --help`"
             raise click.UsageError(f"there is no command {args[0]!r}; {meant}", ctx)
         return super().resolve_command(ctx, args)

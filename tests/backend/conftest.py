@@ -7,7 +7,9 @@ from flask.testing import FlaskClient
 
 from backend.app import create_app
 from jobs.settings import Settings
+from jobs.workplace import Workplace
 from store.database import Store
+from tests.backend.command import Iwes
 from tests.backend.door import Door
 from tests.jobs.conftest import busy, redis_url
 
@@ -26,3 +28,8 @@ def door(client: FlaskClient, store: Store) -> Iterator[Door]:
     watched = Door(client.application, store)
     yield watched
     watched.close()
+
+
+@pytest.fixture
+def iwes(place: Workplace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iwes:
+    return Iwes(place, monkeypatch, capsys)

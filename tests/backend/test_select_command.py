@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from backend import cli
 from backend.status_page import show
 from jobs import dataset, select_here
 from jobs.connect import Options
@@ -18,29 +17,16 @@ from jobs.workplace import Workplace
 from store import labels, projects
 from store.database import Store
 from store.tables import Mode
+from tests.backend.command import Iwes
 from tests.conftest import make_project
 from tests.files import class_folders
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store, place: Workplace) -> Path:
-    """The command's settings are the test's own."""
-    for name, value in place.settings.as_env().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("LABEL_STUDIO_URL", raising=False)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     class_folders(tmp_path / "photos", 30)
     return tmp_path
-
-
-def iwes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str) -> tuple[int, str]:
-    monkeypatch.setattr(sys, "argv", ["iwes", *line.split()])
-    try:
-        cli.main()
-    except SystemExit as end:
-        code = int(end.code or 0)
-    said = capsys.readouterr()
-    return code, " ".join((said.out + said.err).split())
 
 
 @pytest.mark.parametrize(
@@ -64,34 +50,34 @@ def iwes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], li
         ("export --url http://studio.test --project 1 --out s.csv", "project 1 of http://studio.test is not known"),
     ],
 )
-def test_a_mistake_is_told_in_a_line(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str, said: str
-) -> None:
-    code, text = iwes(monkeypatch, capsys, line)
-    assert code in (1, 2)
-    assert said in text
-    assert "Traceback" not in text
+def test_a_mistake_is_told_in_a_line(home: Path, iwes: Iwes, line: str, said: str) -> None:
+    outcome = iwes(line)
+    assert outcome.code in (1, 2)
+    assert said in outcome.said
+    assert "Traceback" not in outcome.said
     assert not list(home.glob("s.*"))
 
 
 def test_label_studio_in_the_environment_is_no_contradiction(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch, iwes: Iwes
 ) -> None:
     monkeypatch.setenv("LABEL_STUDIO_URL", "http://studio.test")
-    assert "there is no such file" in iwes(monkeypatch, capsys, "select --size 9 --images nowhere --out s.csv")[1]
+    assert "there is no such file" in iwes("select --size 9 --images nowhere --out s.csv").said
 
 
-def test_a_folder_is_selected_from_and_the_subset_written(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_is_selected_from_and_the_subset_written(home: Path, iwes: Iwes) -> None:
     line = "select --images photos --size 10 --rule loss --seed 10 --out subset.csv"
-    code, text = iwes(monkeypatch, capsys, line)
-    assert (code, text.startswith("30 images of 3 classes below ")) == (0, True)
+    outcome = iwes(line)
+    text = outcome.said
+    assert (outcome.code, text.startswith("30 images of 3 classes below ")) == (0, True)
     assert "subset loss: 10 tasks by IWeS-loss in 1 rounds" in text
     assert text.endswith("10 rows written to subset.csv")
     written = (home / "subset.csv").read_bytes()
     (home / "subset.csv").unlink()
-    assert iwes(monkeypatch, capsys, line)[0] == 0
+    again = iwes(f"{line} --json")
+    assert again.code == 0
+    told = json.loads(again.out)
+    assert (told["file"], told["subset"]["selected"], told["subset"]["rule"]) == ("subset.csv", 10, "loss")
     assert (home / "subset.csv").read_bytes() == written
     assert len(written.splitlines()) == 11
     assert str(home).encode() not in written
@@ -112,14 +98,12 @@ def test_status_shows_a_data_set_as_what_it_is(home: Path, place: Workplace, sto
     assert "Redis does not answer" in console.export_text()
 
 
-def test_a_project_is_exported_whether_connected_or_not(
-    home: Path, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_project_is_exported_whether_connected_or_not(home: Path, store: Store, iwes: Iwes) -> None:
     project = make_project(store, tasks=3, connected=False)
     with store.write() as session:
         labels.record_given(session, project, {1: "3", 2: "4"})
         projects.change_mode(session, project.id, Mode.ENT)
     line = "export --url http://studio.test/ --project 1 --out s.jsonl"
-    assert iwes(monkeypatch, capsys, line) == (0, "2 rows written to s.jsonl")
-    code, text = iwes(monkeypatch, capsys, f"{line} --subset dis")
-    assert (code, text) == (1, "iwes: --subset is 'dis', but the subsets of this project are: none")
+    assert iwes(line).said == "2 rows written to s.jsonl"
+    outcome = iwes(f"{line} --subset dis")
+    assert (outcome.code, outcome.said) == (1, "iwes: --subset is 'dis', but the subsets of this project are: none")

@@ -18,6 +18,7 @@ from iwes import (
     draw,
     draw_seed,
     estimate_mean,
+    estimate_within,
     with_known,
 )
 from iwes.interval import student_quantile, wilson
@@ -158,3 +159,52 @@ def test_class_share_of_the_whole_pool_combined_over_rounds_covers_the_truth(mak
 def test_bad_input_is_named(arguments: tuple, options: dict, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         estimate_mean(*arguments, **options)
+
+
+def test_mean_within_a_part_is_a_ratio_of_two_means() -> None:
+    v, within, pi = np.array([1, 0, 1, 1]), np.array([True, True, False, True]), np.array([0.5, 0.25, 0.1, 1.0])
+    found = estimate_within(v, within, pi)
+    above, below = estimate_mean(v * within, pi).value, estimate_mean(within, pi).value
+    assert found.value == pytest.approx(above / below) == pytest.approx((2 + 1) / (2 + 4 + 1))
+
+
+def test_variance_within_a_part_is_that_of_the_linearised_ratio() -> None:
+    """Σ(1−π)(e/π)² and the unseen part of e = d(v − R)/share, which is what a ratio's error is to first order."""
+    rng = np.random.default_rng(0)
+    v, within, pi = rng.normal(2, 1, 40), rng.random(40) < 0.4, rng.uniform(0.1, 1, 40)
+    w = 1 / pi
+    share = w[within].sum() / w.sum()
+    mean = (w * v)[within].sum() / w[within].sum()
+    e = within * (v - mean) / share
+    coins = ((1 - pi) * (w * e) ** 2).sum() / w.sum() ** 2
+    unseen = (1 / 100 - 1 / 400) * (w @ e**2) / w.sum()
+    n = within.sum()
+    found = estimate_within(v, within, pi, examined=100, pool_size=400)
+    assert found.standard_error**2 == pytest.approx((coins + unseen) * n / (n - 1))
+
+
+def test_part_of_a_wholly_labelled_pool_is_known_exactly() -> None:
+    found = estimate_within([1, 0, 1, 0], [True, True, True, False], np.ones(4), examined=4, pool_size=4)
+    assert (found.low, found.value, found.high) == pytest.approx((2 / 3, 2 / 3, 2 / 3))
+
+
+def test_mean_within_everything_is_the_mean() -> None:
+    v, pi = [1, 0, 1, 1], [0.5, 0.25, 0.1, 1.0]
+    assert estimate_within(v, [True] * 4, pi, examined=9, pool_size=20) == estimate_mean(
+        v, pi, examined=9, pool_size=20
+    )
+
+
+@pytest.mark.parametrize("within", [[False, False], [True]])
+def test_a_part_without_labels_is_refused(within: list[bool]) -> None:
+    with pytest.raises(BadArgument, match="within"):
+        estimate_within([1, 0], within, [0.5, 0.5])
+
+
+def test_class_shares_are_the_means_of_each_class() -> None:
+    rng = np.random.default_rng(1)
+    label, pi = rng.integers(0, 4, 60), rng.uniform(0.05, 1, 60)
+    shares = class_balance(label, pi, 4, examined=70, pool_size=300)
+    alone = [estimate_mean(label == c, pi, examined=70, pool_size=300) for c in range(4)]
+    for together, one in zip(shares, alone, strict=True):
+        assert (together.low, together.value, together.high) == pytest.approx((one.low, one.value, one.high))

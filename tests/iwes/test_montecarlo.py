@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from iwes import draw, estimate_mean
+from iwes import draw, estimate_mean, estimate_within
 from iwes.chance import Chance, inclusion
 from iwes.draw import child_rng
 from iwes.order import RandomOrder
@@ -130,3 +130,24 @@ def test_intervals_cover_the_truth_whatever_the_options(
         hits += e.low <= right.mean() <= e.high
     print(f"\npool {size} batch {k} mean score {mean} {options}: covered {hits / 600:.1%}")
     assert 0.93 <= hits / 600 <= 0.98
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "k", "mean"), [(2_000, 200, 0.3), (5_000, 500, 0.2), (20_000, 500, 0.1)])
+@pytest.mark.parametrize("share", [0.1, 0.4])
+def test_intervals_within_a_part_of_the_pool_cover_the_truth(
+    size: int, k: int, mean: float, share: float, make_pool: Callable
+) -> None:
+    """As for the recall of a class: how many labels fall into the part is up to chance."""
+    score, right = make_pool(size, mean, 0.8)
+    within = np.random.default_rng(8).random(size) < share
+    truth = right[within].mean()
+    rng = np.random.default_rng(7)
+    hits = 0
+    for _ in range(600):
+        result = draw(score, k, rng=rng)
+        v, d = right[result.index], within[result.index]
+        e = estimate_within(v, d, result.inclusion, examined=result.examined, pool_size=size)
+        hits += e.low <= truth <= e.high
+    print(f"\npool {size} batch {k} mean score {mean} part {share}: covered {hits / 600:.1%}")
+    assert 0.93 <= hits / 600 <= 0.985

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from iwes import BadArgument, Estimate, draw, estimate_mean, round_confidence, stopping_advice
+from iwes import BadArgument, Estimate, draw, estimate_mean, labels_needed, round_confidence, stopping_advice
 from iwes.stopping import Advice
 
 RUNS, ROUNDS = 300, 12
@@ -93,3 +93,26 @@ def test_bad_input_is_named() -> None:
         stopping_advice([estimate_mean([1.0], [0.5])])
     with pytest.raises(BadArgument, match="rounds count from 1"):
         round_confidence(0)
+
+
+def test_labels_needed_suffice_and_are_not_far_too_many() -> None:
+    rng = np.random.default_rng(0)
+    v, pi = (rng.random(4_000) < 0.9).astype(float), rng.uniform(0.1, 0.3, 4_000)
+    few = estimate_mean(v[:200], pi[:200])
+    needed = labels_needed(few, 200, 0.02)
+    then = estimate_mean(v[: 200 + needed], pi[: 200 + needed])
+    assert 0.014 < (then.high - then.low) / 2 <= 0.02
+
+
+def test_no_more_labels_are_needed_for_what_is_known() -> None:
+    plain = estimate_mean([1.0] * 90 + [0.0] * 10, [0.5] * 100)
+    width = (plain.high - plain.low) / 2
+    assert labels_needed(plain, 100, width + 1e-9) == 0
+    assert 0 < labels_needed(plain, 100, width - 1e-3) < 10
+    assert labels_needed(estimate_mean([1.0, 0.0], [1.0, 1.0]), 2, 0.02) == 0
+
+
+@pytest.mark.parametrize(("answered", "half_width"), [(0, 0.02), (10, 0.0), (10, 1.0)])
+def test_labels_needed_for_nothing_sensible_are_refused(answered: int, half_width: float) -> None:
+    with pytest.raises(BadArgument, match="half_width"):
+        labels_needed(estimate_mean([1.0, 0.0], [0.5, 0.5]), answered, half_width)

@@ -1,0 +1,203 @@
+"""Labels that a model asked for judge it, each with the chance it had of being asked for; and they tell the classes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import iwes
+from jobs import estimates
+from jobs.estimates import Estimates
+from jobs.workplace import Workplace
+from store import labels, pool, projects, rounds
+from store.tables import Mode, Model, Project, RoundState
+from tests.conftest import a_label, add_round, make_project, put_label
+
+
+@pytest.fixture
+def project(place: Workplace) -> Project:
+    """Of 20 tasks, round 1, drawn by a model, asks for 1-4; 5 and 6 are its reserve. It calls each of them a 3."""
+    project = make_project(place.store, tasks=20)
+    add_round(place.store, project, 0, [10, 11], wanted=2)
+    add_round(place.store, project, 1, [1, 2, 3, 4, 5, 6], wanted=4)
+    with place.store.write() as session:
+        round_ = rounds.by_number(session, project, 1)
+        round_.model_version, round_.examined, round_.pool_size = "iwes-model-0", 18, 18
+        for draw in round_.draws:
+            draw.predicted = "3"
+        seed = rounds.by_number(session, project, 0)
+        seed.examined = seed.pool_size = 20
+        session.add(Model(project_id=project.id, round_number=0, version="iwes-model-0", examples=2, metrics={}))
+    return project
+
+
+def told(place: Workplace, project: Project, **aims: float) -> Estimates:
+    with place.store.read() as session:
+        found = estimates.of_project(session, projects.by_id(session, project.id), **aims)
+    json.dumps(found.as_dict(), allow_nan=False)
+    return found
+
+
+def share(found: Estimates, name: str) -> iwes.Estimate:
+    return next(share.estimate for share in found.balance if share.class_name == name)
+
+
+def test_a_project_without_rounds_has_nothing_to_tell(place: Workplace) -> None:
+    found = told(place, make_project(place.store, tasks=3))
+    assert (found.tasks, found.labelled, found.curve, found.balance, found.recall) == (3, 0, (), (), ())
+    assert (found.judged, found.labels_needed, found.advice) == (None, None, None)
+    assert found.said == "no model yet: the first is trained once the seed is labelled"
+
+
+def test_the_seed_tells_of_classes_but_judges_no_model(place: Workplace, project: Project) -> None:
+    put_label(place.store, project, 10, a_label(10))
+    found = told(place, project)
+    assert found.curve == ()
+    assert found.said == "iwes-model-0 has no labels of its own yet: those of the round it draws will judge it"
+    assert share(found, "3").value > share(found, "8").value == 0.0
+
+
+def test_right_and_wrong_answers_count_by_one_over_their_chance(place: Workplace, project: Project) -> None:
+    with place.store.write() as session:
+        rounds.by_number(session, project, 1).draws[0].inclusion = 0.1
+    put_label(place.store, project, 1, a_label(1, "8"))
+    put_label(place.store, project, 2, a_label(2, "3"))
+    found = told(place, project)
+    assert found.judged is not None
+    assert found.judged.estimate.value == pytest.approx(2 / (10 + 2))
+    assert (found.judged.model_version, found.judged.trained_on, found.judged.rest) == ("iwes-model-0", 2, 18)
+    assert (found.judged.response.answered, found.judged.response.missing) == (2, 2)
+    assert found.said == "iwes-model-0, by round 1, with 2 of 4 labels so far; it is the model in use"
+
+
+def test_labels_of_the_reserve_and_manual_ones_judge_nothing(place: Workplace, project: Project) -> None:
+    put_label(place.store, project, 1, a_label(1, "3"))
+    before = told(place, project)
+    put_label(place.store, project, 5, a_label(5, "8"))
+    put_label(place.store, project, 20, a_label(20, "8"))
+    found = told(place, project)
+    assert found.judged == before.judged
+    assert found.labelled == 3
+    assert [one.labels for one in found.recall if one.labels] == [1]
+
+
+def test_a_skip_is_told_and_widens_the_interval(place: Workplace, project: Project) -> None:
+    for n in (2, 3, 4):
+        put_label(place.store, project, n, a_label(n, "3"))
+    waiting = told(place, project)
+    put_label(place.store, project, 1, a_label(1, None))
+    found = told(place, project)
+    assert found.judged is not None
+    assert (found.judged.response.skipped, found.judged.response.missing, found.skipped) == (1, 1, 1)
+    assert str(found.judged).startswith("100% (")
+    assert "1 labels missing" in str(found.judged)
+    assert waiting.judged is not None
+    assert found.judged.estimate == waiting.judged.estimate
+    put_label(place.store, project, 1, a_label(2_000, "3"))
+    answered = told(place, project)
+    assert answered.judged is not None
+    assert answered.judged.estimate.low > found.judged.estimate.low
+    assert (answered.skipped, answered.judged.response.skipped) == (0, 0)
+
+
+def test_tasks_that_are_gone_or_set_aside_are_no_part_of_it(place: Workplace, project: Project) -> None:
+    for n in (1, 2, 3, 4):
+        put_label(place.store, project, n, a_label(n, "8" if n < 3 else "3"))
+    with place.store.write() as session:
+        pool.forget(session, project, [1])
+        pool.set_aside(session, pool.by_studio_id(session, project, [2])[2].id, "unreadable")
+    found = told(place, project)
+    assert found.judged is not None
+    assert (found.tasks, found.labelled, found.judged.estimate.value) == (18, 2, 1.0)
+    assert (found.judged.response.lost, found.judged.response.missing) == (2, 2)
+    assert share(found, "8").low == 0.0
+
+
+def test_several_annotations_of_a_task_are_one_answer(place: Workplace, project: Project) -> None:
+    put_label(place.store, project, 1, a_label(1, "3"))
+    put_label(place.store, project, 1, a_label(2, "8", minutes=1))
+    found = told(place, project)
+    assert (found.labelled, found.judged and found.judged.estimate.value) == (1, 0.0)
+    put_label(place.store, project, 1, a_label(3, "3", ground_truth=True))
+    found = told(place, project)
+    assert (found.labelled, found.judged and found.judged.estimate.value) == (1, 1.0)
+
+
+def test_a_label_of_a_class_that_is_no_more_is_missing(place: Workplace, project: Project) -> None:
+    put_label(place.store, project, 1, a_label(1, "3"))
+    put_label(place.store, project, 2, a_label(2, "ten"))
+    found = told(place, project)
+    assert found.judged is not None
+    assert (found.labelled, found.judged.response.answered, found.judged.response.missing) == (1, 1, 3)
+
+
+def test_advice_looks_at_closed_rounds_alone(place: Workplace, project: Project) -> None:
+    for n in (1, 2, 3):
+        put_label(place.store, project, n, a_label(n, "3"))
+    assert told(place, project).advice is None
+    put_label(place.store, project, 4, a_label(4, "3"))
+    found = told(place, project, target=0.05)
+    assert found.advice is not None
+    assert found.advice.stop
+    assert "has reached the target 0.05" in found.advice.reason
+    assert not told(place, project, target=0.99).advice.stop  # type: ignore[union-attr]
+
+
+def test_a_model_without_labels_of_its_own_is_told_from_the_one_that_is_judged(
+    place: Workplace, project: Project
+) -> None:
+    for n in (1, 2, 3, 4):
+        put_label(place.store, project, n, a_label(n, "3"))
+    with place.store.write() as session:
+        round_ = rounds.by_number(session, project, 1)
+        assert round_.state == RoundState.CLOSED
+        newer = Model(version="iwes-model-1", examples=6, metrics={})
+        rounds.trained(session, project, round_, newer)
+    found = told(place, project)
+    assert (found.current_model, found.judged and found.judged.model_version) == ("iwes-model-1", "iwes-model-0")
+    assert found.said.endswith("; iwes-model-1, in use now, has no labels of its own yet")
+
+
+def test_labels_needed_never_exceed_what_is_left(place: Workplace, project: Project) -> None:
+    for n in (1, 2, 3, 4):
+        put_label(place.store, project, n, a_label(n, "3" if n < 3 else "8"))
+    assert told(place, project).labels_needed == 18 - 4
+    assert told(place, project, half_width=0.45).labels_needed == 0
+
+
+@pytest.mark.parametrize("aims", [{"half_width": 0.0}, {"half_width": 1.0}, {"target": 95.0}, {"target": float("nan")}])
+def test_what_is_nothing_to_aim_for_is_refused(place: Workplace, project: Project, aims: dict[str, float]) -> None:
+    with pytest.raises(iwes.BadArgument, match=next(iter(aims))):
+        told(place, project, **aims)
+
+
+def test_a_wholly_answered_pool_leaves_nothing_uncertain(place: Workplace) -> None:
+    project = make_project(place.store, tasks=4)
+    add_round(place.store, project, 0, [1, 2, 3, 4], wanted=4)
+    with place.store.write() as session:
+        seed = rounds.by_number(session, project, 0)
+        seed.examined = seed.pool_size = 4
+        for draw in seed.draws:
+            draw.inclusion = 1.0
+    for n in (1, 2, 3, 4):
+        put_label(place.store, project, n, a_label(n, "3" if n < 4 else "8"))
+    found = share(told(place, project), "3")
+    assert (found.low, found.value, found.high) == (0.75, 0.75, 0.75)
+
+
+def test_labels_that_came_with_their_tasks_are_known_and_never_estimate(place: Workplace, project: Project) -> None:
+    with place.store.write() as session:
+        came = [a_label(n, "8", imported=True) for n in (12, 13, 14)]
+        there = pool.by_studio_id(session, project, [12, 13, 14])
+        labels.record(session, project, [(there[new.annotation_id].id, new) for new in came])
+        projects.change_mode(session, project.id, Mode.AUTO)
+    for n in (1, 2, 3, 4):
+        put_label(place.store, project, n, a_label(n, "3"))
+    found = told(place, project)
+    assert found.labelled == 7
+    assert share(found, "8").low == pytest.approx(3 / 20)
+    assert share(found, "3").value == pytest.approx(17 / 20)
+    put_label(place.store, project, 12, a_label(100, "3", minutes=1))
+    again = told(place, project)
+    assert (again.labelled, share(again, "3").value) == (7, pytest.approx(18 / 20))
