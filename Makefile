@@ -19,7 +19,7 @@ unexport VIRTUAL_ENV
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast browser screenshots lint setup clean bench-speed bench-coverage bench-loop-coverage bench-models bench-subsets bench-workers load faults
+.PHONY: help demo test test-fast browser screenshots lint setup clean bench-speed bench-coverage bench-loop-coverage bench-models bench-subsets bench-workers bench-exports load faults
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
@@ -40,6 +40,7 @@ help:
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
 	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST; an hour of processor time (FASHION=folder)"
 	@echo "make bench-workers   a selection by two models with one worker and with two"
+	@echo "make bench-exports   a million rows out of the store, to files and over HTTP (ROWS=1000000 REPEATS=1 JSON=file)"
 	@echo "make load            webhooks from 64 senders while a training runs; ten minutes (SECONDS=20 JSON=file QUICK=1)"
 	@echo "make setup       install everything (the other commands do it by themselves)"
 	@echo "make clean       remove what was installed; demos are kept"
@@ -101,6 +102,10 @@ bench-subsets: $(OURS)
 
 bench-workers: $(OURS)
 	@$(RUN) -m benchmarks.two_workers
+
+bench-exports: $(OURS)
+	@$(RUN) -m benchmarks.exports $(if $(ROWS),--rows '$(ROWS)') $(if $(REPEATS),--repeats '$(REPEATS)') \
+	  $(if $(JSON),--json '$(JSON)')
 
 load: $(OURS)
 	@exec $(RUN) -m benchmarks.load $(if $(QUICK),--quick) $(if $(SECONDS),--seconds '$(SECONDS)') \

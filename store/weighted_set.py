@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, groupby
+from itertools import chain, groupby, product
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -90,15 +90,14 @@ def rows(session: Session, project: Project, part: Part, *, data: bool = True) -
 def chunks(session: Session, project: Project, part: Part, *, data: bool = True) -> Iterator[list[WeightedRow]]:
     """The rows, many at a time: a million of them take seconds, so what is done once per row has to be little."""
     training = training_subset(session, project, part)
-    rounds_ = [*sequence(session, project, None, part)]
-    rounds_ += sequence(session, project, training, part) if training is not None else []
-    drawing = {found.id: _drawing(found) for found in rounds_} | {None: None}
+    # a label may be older than the draw it was joined to, if it arrived late: so all rounds, whatever the moment
+    of_subset = rounds.all_of(session, project, training) if training is not None else []
+    kinds = _kinds([*rounds.all_of(session, project), *of_subset])
     classes = set(project.classes)
     for votes in _read(session, _labels(_columns(session, part, data=data), project, part, training)):
-        if len({vote[0] for vote in votes}) == len(votes):
-            found = [_row(vote, drawing) for vote in votes]
-        else:
-            found = [_row(_settled(list(group), drawing), drawing) for _, group in groupby(votes, itemgetter(0))]
+        if len({vote[0] for vote in votes}) < len(votes):
+            votes = [_settled(list(group), kinds) for _, group in groupby(votes, itemgetter(0))]
+        found = _rows(votes, kinds)
         if part.rounds is not None:
             found = [row for row in found if row.round in part.rounds]
         if part.stratum is not None:
@@ -148,12 +147,9 @@ def fingerprint(session: Session, project: Project, part: Part) -> str:
     never change once they are stored, so their ids stand for them."""
     training = training_subset(session, project, part)
     numbers = (Task.studio_id, Label.annotation_id, Label.ground_truth, Label.imported, Label.annotator)
-    chosen = null() if training is None else _CHOSEN.id
-    read = (*numbers, Label.created_at, Label.updated_at, Label.draw_id, chosen, func.length(Label.class_name))
-    line: ColumnElement[str] = literal("")
-    for column in (*read, Label.class_name, Task.data):
-        line = line + func.coalesce(cast(column, Text), "-") + literal(" ")
-    statement = _labels([line], project, part, training)
+    read = (*numbers, Label.created_at, Label.updated_at, Draw.id, Label.class_name, cast(Task.data, Text))
+    together = func.json_array if session.get_bind().dialect.name == "sqlite" else func.json_build_array
+    statement = _labels([cast(together(*read), Text)], project, part, training)
     digest = hashlib.sha256()
     found = session.connection().execute(statement, execution_options={"yield_per": CHUNK})
     for some in found.scalars().partitions():
@@ -211,11 +207,11 @@ def _columns(session: Session, part: Part, *, data: bool) -> list[Any]:
         _as_text(session, Label.created_at).label("created_at"),
         _as_text(session, Label.updated_at).label("updated_at"),
         Label.draw_id if part.subset is None else null().label("draw_id"),
-        type_coerce(Draw.reserve, Integer),
+        type_coerce(Draw.reserve, Integer).label("reserve"),
         Draw.passes,
         Draw.score,
         Draw.probability,
-        Draw.weight,
+        func.coalesce(Draw.weight, MANUAL_WEIGHT),
         Draw.inclusion,
         Draw.round_id,
     ]
@@ -251,47 +247,63 @@ def _labels(columns: list[Any], project: Project, part: Part, training: Subset |
     )
 
 
-def _drawing(found: Round) -> tuple[int, str, str, str | None]:
-    """What a round says of its rows: its number, their stratum and provenance, and the model."""
-    stratum = UNLABELLED if found.subset_id is None else LABELLED
-    return found.number, stratum, SEED if found.model_version is None else DRAWN, found.model_version
+class _Kind(NamedTuple):
+    """What a row is by its round, whether it was in the reserve, and how many of its annotations came with it."""
+
+    number: int | None
+    stratum: str
+    provenance: str
+    model_version: str | None
+    came: bool
 
 
-_Drawing = Mapping[int | None, tuple[int, str, str, str | None] | None]
+NONE, SOME, ALL = 0, 0.5, 1
+"""Of a task's annotations that came with it."""
+_Kinds = dict[tuple[int | None, int | None, float], _Kind]
 
 
-def _row(vote: Any, drawing: _Drawing) -> WeightedRow:
-    """Of a task with one annotation, or of what `_settled` has made of several."""
-    task, data, annotation, class_name, _truth, imported, annotator, created, updated, _asked, *draw = vote
-    reserve, passes, score, probability, weight, inclusion, round_id = draw
-    annotations = annotation if type(annotation) is list else [annotation]
-    annotators = annotator if type(annotator) is list else [] if annotator is None else [annotator]
-    found = drawing[round_id]
-    if found is None:
-        kind = (LABELLED, IMPORTED) if imported == ALL else (UNLABELLED, MANUAL)
-        return WeightedRow(
-            *(task, data, class_name, MANUAL_WEIGHT, None, None, None, None, None, *kind, None),
-            *(annotations, annotators, created, updated, imported > 0),
-        )
-    number, stratum, provenance, version = found
-    return WeightedRow(
-        *(task, data, class_name, weight, probability, inclusion, score, passes, number, stratum),
-        *(RESERVE if reserve else provenance, version, annotations, annotators, created, updated, imported > 0),
+def _kinds(drawn: list[Round]) -> _Kinds:
+    kinds: _Kinds = {
+        (None, None, NONE): _Kind(None, UNLABELLED, MANUAL, None, False),
+        (None, None, SOME): _Kind(None, UNLABELLED, MANUAL, None, True),
+        (None, None, ALL): _Kind(None, LABELLED, IMPORTED, None, True),
+    }
+    for found, came in product(drawn, (NONE, SOME, ALL)):
+        stratum = UNLABELLED if found.subset_id is None else LABELLED
+        provenance = SEED if found.model_version is None else DRAWN
+        for reserve in (0, 1):
+            of = RESERVE if reserve else provenance
+            kinds[found.id, reserve, came] = _Kind(found.number, stratum, of, found.model_version, came > NONE)
+    return kinds
+
+
+def _rows(votes: list[Any], kinds: _Kinds) -> list[WeightedRow]:
+    """One for each task, column by column: that takes a third of the time it takes row by row."""
+    if not votes:
+        return []
+    (task, data, annotation, class_name, _truth, imported, annotator, created, updated, _asked, *draw) = zip(
+        *votes, strict=True
     )
+    reserve, passes, score, probability, weight, inclusion, round_id = draw
+    found = [kinds[key] for key in zip(round_id, reserve, imported, strict=True)]
+    number, stratum, provenance, version, came = zip(*found, strict=True)
+    annotations = [one if type(one) is list else [one] for one in annotation]
+    annotators = [one if type(one) is list else [] if one is None else [one] for one in annotator]
+    columns = (
+        *(task, data, class_name, weight, probability, inclusion, score, passes, number, stratum, provenance),
+        *(version, annotations, annotators, created, updated, came),
+    )
+    return list(map(WeightedRow._make, zip(*columns, strict=True)))
 
 
-ALL, SOME = 1, 0.5
-"""How many of a task's annotations came with it."""
-
-
-def _settled(votes: list[Any], drawing: _Drawing) -> Any:
+def _settled(votes: list[Any], kinds: _Kinds) -> Any:
     """One annotation that says what all of a task's say together."""
     if len(votes) == 1:
         return votes[0]
     asked = [vote for vote in votes if vote.draw_id is not None]
-    draw = asked[0] if asked else max(votes, key=lambda vote: (drawing[vote[-1]] or (-1,))[0])
+    draw = asked[0] if asked else max(votes, key=lambda vote: kinds[vote[-1], vote.reserve, NONE].number or 0)
     votes = list({vote.annotation_id: vote for vote in votes}.values())
-    imported = ALL if all(vote.imported for vote in votes) else SOME if any(vote.imported for vote in votes) else 0
+    imported = ALL if all(vote.imported for vote in votes) else SOME if any(vote.imported for vote in votes) else NONE
     annotators = list(dict.fromkeys(vote.annotator for vote in votes if vote.annotator is not None))
     times = min(vote.created_at for vote in votes), max(vote.updated_at for vote in votes)
     said = (draw[0], draw[1], [vote.annotation_id for vote in votes], settle(votes), 0, imported, annotators, *times)

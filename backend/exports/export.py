@@ -3,8 +3,10 @@ asks."""
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -112,10 +114,11 @@ class Writing:
     def to(self, path: Path) -> None:
         """One file, of a format that is one."""
         lines = self.tally.counted(self.lines())
-        if self._wish.format is Format.LABEL_STUDIO:
-            write_label_studio(path, lines, self._project)
-        else:
-            _TABLES[self._wish.format](path, lines)
+        with _uncollected():
+            if self._wish.format is Format.LABEL_STUDIO:
+                write_label_studio(path, lines, self._project)
+            else:
+                _TABLES[self._wish.format](path, lines)
 
     def into(self, tree: Tree) -> None:
         """Many files, without the manifest."""
@@ -138,6 +141,18 @@ class Writing:
             estimates=estimates,
             more=self._more,
         )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Rows hold no cycles, and to look for some among millions of them takes as long as to read them."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 _TABLES = {Format.JSONL: tables.write_jsonl, Format.CSV: tables.write_csv, Format.PARQUET: tables.write_parquet}

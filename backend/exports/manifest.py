@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -18,6 +19,9 @@ from store.weighted_set import Part
 
 KIND = "iwes weighted training set"
 VERSION = 1
+
+
+_KIND = attrgetter("provenance", "class_name", "stratum", "round")
 
 
 class Tally:
@@ -45,7 +49,7 @@ class Tally:
         if not rows:
             return
         self._digest.update(b"\n".join(lines.json) + b"\n")
-        self._kinds.update([(row.provenance, row.class_name, row.stratum, row.round) for row in rows])
+        self._kinds.update(map(_KIND, rows))
         self._sum += sum(weights)
         self._squares += sum([weight * weight for weight in weights])
         drawn = [row.weight * row.probability for row in rows if row.model_version is not None and row.probability]

@@ -51,17 +51,16 @@ class _Sequence:
     known: list[float]
 
     def of_drawn(self, row: WeightedRow) -> float:
-        place = self._place(row)
-        coin = 0.0 if row.provenance == RESERVE else self.coin[row.round or 0] / (row.inclusion or 1.0)
-        return coin + self.known[place + 1]
+        """Known from the next round on. One of a round that was not drawn then, as of a moment, counts as manual."""
+        if row.round not in self.coin:
+            return self.of_manual(row)
+        coin = 0.0 if row.provenance == RESERVE else self.coin[row.round] / (row.inclusion or 1.0)
+        return coin + self.known[bisect_left(self.rounds, row.round, key=lambda round_: round_.number) + 1]
 
     def of_manual(self, row: WeightedRow) -> float:
         """Until it was made, its task was in the pool, and others stood for it."""
         made = datetime.fromisoformat(row.created)
         return self.known[bisect_left(self.rounds, made, key=lambda round_: round_.drawn_at)]
-
-    def _place(self, row: WeightedRow) -> int:
-        return bisect_left(self.rounds, row.round or 0, key=lambda round_: round_.number)
 
 
 def _unbiased(session: Session, project: Project, part: Part) -> Weigh:

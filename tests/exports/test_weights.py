@@ -85,6 +85,18 @@ def test_a_set_as_of_an_earlier_moment_says_what_it_cannot_know(store: Store, pl
     assert done.manifest["rounds"] == []
 
 
+def test_a_label_that_is_older_than_the_draw_it_was_joined_to_is_in_the_set_as_of_then(
+    store: Store, place: Workplace
+) -> None:
+    """It arrived late, after the round was drawn."""
+    project = make_project(store, tasks=6)
+    add_round(store, project, 0, [1, 2], wanted=2)
+    put_label(store, project, 1, a_label(1))
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    for weights in Weights:
+        assert set(rows(place, project, as_of=moment, weights=weights)) == {1}
+
+
 def _changed(n: int, *, made: int, changed: int) -> Any:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     times = {"created_at": start + timedelta(minutes=made), "updated_at": start + timedelta(minutes=changed)}

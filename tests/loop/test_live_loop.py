@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import requests
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+import iwes
 from backend.demo.annotator import IDLE_SECONDS, Annotator
+from backend.demo.label_config import label_config
 from backend.demo.members import sign_up
+from backend.exports.export import export
+from backend.exports.wish import Format, Wish
 from jobs import queues, versions
 from jobs.connect import Connected, Options, connect
 from jobs.reconcile import reconcile_project
@@ -22,7 +29,7 @@ from jobs.workplace import Workplace
 from models import card as cards
 from store import rounds
 from store.tables import Draw, Label, Model, Project, RoundState
-from tests.live import Pool, at_rest, await_, drawn_tasks, state
+from tests.live import DIGITS, Pool, at_rest, await_, drawn_tasks, state
 
 pytestmark = pytest.mark.studio
 
@@ -196,6 +203,55 @@ def test_weights_are_in_label_studios_own_export_and_data_manager(
     weights = [task["data"]["al_weight"] for task in listed]
     assert len(weights) >= len(expected)
     assert weights == sorted(weights, reverse=True)
+
+
+def test_our_exports_agree_with_label_studios_own_and_can_be_imported_there_again(
+    live: Workplace, finished: tuple[Pool, Project, list[Annotator]], tmp_path: Path
+) -> None:
+    pool, project, _people = finished
+    theirs = {task["id"]: task for task in pool.exported()}
+    export(live, project.id, Wish(Format.LABEL_STUDIO), tmp_path / "set.json")
+    ours = json.loads((tmp_path / "set.json").read_text())
+    assert {task["id"] for task in ours} == theirs.keys()
+    for task in ours:
+        same = theirs[task["id"]]
+        for name in ("al_round", "al_weight", "al_probability", "al_inclusion"):
+            assert task["data"][name] == pytest.approx(same["data"][name], abs=1e-6)
+        assert task["data"]["image"] == same["data"]["image"]
+        assert _choice(task) == _choice(same)
+    again = _imported(pool, ours)
+    imported = {task["data"]["image"]: task for task in again.exported()}
+    assert {image: _choice(task) for image, task in imported.items()} == {
+        task["data"]["image"]: _choice(task) for task in ours
+    }
+    assert all(imported[task["data"]["image"]]["data"] == task["data"] for task in ours)
+
+
+def test_images_are_exported_from_label_studio_with_their_own_bytes(
+    live: Workplace, finished: tuple[Pool, Project, list[Annotator]], tmp_path: Path
+) -> None:
+    pool, project, _people = finished
+    export(live, project.id, Wish(Format.IMAGEFOLDER), tmp_path / "set")
+    loaded = iwes.load_training_set(tmp_path / "set")
+    assert len(loaded) == len(pool.exported())
+    for path, address, name in zip(loaded.images, loaded.columns["image"], loaded.columns["class"], strict=True):
+        assert path.parent.name == name == pool.truth[address.rpartition("/")[2]]
+        assert path.read_bytes() == (pool.studio.files_root / "digits" / address.rpartition("/")[2]).read_bytes()
+
+
+def _imported(pool: Pool, tasks: list[dict[str, Any]]) -> Pool:
+    """A new project of these tasks. Where its SQLite was busy, Label Studio may lose the annotations, and says so."""
+    for _ in range(5):
+        made = pool.call("POST", "/api/projects/", {"title": "again", "label_config": label_config(DIGITS)})["id"]
+        answer = pool.call("POST", f"/api/projects/{made}/import", tasks)
+        assert answer["task_count"] == len(tasks)
+        if answer["annotation_count"] == len(tasks):
+            return replace(pool, id=made)
+    raise AssertionError("Label Studio has lost the annotations of every import")
+
+
+def _choice(task: Mapping[str, Any]) -> str:
+    return str(task["annotations"][0]["result"][0]["value"]["choices"][0])
 
 
 def test_drawn_probabilities_come_from_the_model_of_the_round_before(
