@@ -13,8 +13,8 @@ from iwes.weight import effective_size
 
 Floats = NDArray[np.float64]
 
-TWO = 2.0
-"""So many labels of an answer must be seen before their own weights say as much of it as those of all labels."""
+HEAVY_ONES = 2.0
+"""So many labels of an answer must be seen before their own weights count as much as the heavy one of all labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +205,8 @@ def _mean(v: Floats, pi: Floats, unseen: float, confidence: float) -> Estimate:
 
 def _shares(v: Floats, w: Floats, unseen: float, confidence: float) -> list[Estimate]:
     """Of each column of `v` (n, columns), whose values are within [0, 1], by the weights 1/π."""
-    heavy = np.full(
-        v.shape[1], float((w**3).sum()) / float(w @ w)
-    )  # the weight of a label that matters to the variance
+    matters = float((w**3).sum()) / float(w @ w)  # the weight of a label that matters to the variance
+    heavy = np.full(v.shape[1], matters)
     below = _doubts(v, w, unseen, zero=heavy, one=_typical(v, w, heavy))
     above = _doubts(v, w, unseen, zero=_typical(1.0 - v, w, heavy), one=heavy)
     size, means = effective_size(w), (w @ v / w.sum()).tolist()
@@ -215,10 +214,10 @@ def _shares(v: Floats, w: Floats, unseen: float, confidence: float) -> list[Esti
 
 
 def _typical(share: Floats, w: Floats, heavy: Floats) -> Floats:
-    """The weight, as far as it matters to the variance, of the labels of one answer; `heavy` counts as two of them."""
+    """The weight, as far as it matters to the variance, of the labels of one answer; some heavy ones are added."""
     seen, square = share.sum(axis=0), w**2 @ share
     own = np.divide(w**3 @ share, square, out=heavy.copy(), where=square > 0.0)
-    typical: Floats = (seen * own + TWO * heavy) / (seen + TWO)
+    typical: Floats = (seen * own + HEAVY_ONES * heavy) / (seen + HEAVY_ONES)
     return typical
 
 

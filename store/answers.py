@@ -103,7 +103,8 @@ def _given(session: Session, project: Project, number_of: Mapping[int, int]) -> 
             found.skipped.add(task_id)
         if class_name not in possible:  # nor does a label of a class that is no more say anything
             continue
-        number = round_number if draw_id is None else number_of[draw_id]
+        # A draw may have been stored since the draws were read; its round is the one that collects.
+        number = round_number if draw_id is None else number_of.get(draw_id, round_number)
         found.since[task_id] = min(number, found.since.get(task_id, number))
         if found.classes.setdefault(task_id, class_name) != class_name:
             disputed.add(task_id)
