@@ -22,7 +22,7 @@ SECONDS = 600.0
 COLUMNS = 140
 """Of the terminal that tables are laid out for."""
 MARK = "--- block at line "
-FOREIGN = ("IWES_", "LABEL_STUDIO_", "DATABASE_URL", "REDIS_URL", "COV_", "PYTEST_")
+FOREIGN = ("IWES_", "LABEL_STUDIO_", "DATABASE_URL", "REDIS_URL", "FORCE_COLOR")
 
 
 @dataclass(frozen=True)
