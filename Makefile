@@ -19,7 +19,7 @@ unexport VIRTUAL_ENV
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint setup clean bench-speed bench-coverage bench-loop-coverage bench-models bench-subsets bench-workers bench-exports load faults
+.PHONY: help demo test test-fast browser screenshots lint setup clean bench-speed bench-coverage bench-loop-coverage bench-models bench-subsets bench-workers bench-exports load faults
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
@@ -27,10 +27,12 @@ help:
 	@echo "                 DATA=folder     your own images: a folder per class, or a flat one with CLASSES=a,b,c"
 	@echo "                 K=50            labels per round        DEMO=.demo  where it keeps everything"
 	@echo "                 NETWORK=resnet18  what is trained (iwes doctor lists what there is)"
-	@echo "make test        lint and all tests, those with a real Label Studio included"
+	@echo "make test        lint and all tests, those with a real Label Studio and a real browser included"
 	@echo "make test-fast   the tests that need no Label Studio and take no more than seconds"
 	@echo "make faults      1,000 labels while everything is killed 48 times and webhooks are lost; half an hour"
 	@echo "                 LABELS=1000 KILLS=48 K=50 SEED=1"
+	@echo "make browser     a Chromium for the tests in a browser, where there is none (make test does it by itself)"
+	@echo "make screenshots the pictures in docs/screenshots, taken by the tests in a browser"
 	@echo "make lint        ruff, mypy and the import contract"
 	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text (FULL=1: all picks)"
 	@echo "make bench-coverage  how often the intervals hold what they promise"
@@ -51,11 +53,25 @@ demo: setup
 	  $(if $(DATA),--data '$(DATA)') $(if $(CLASSES),--classes '$(CLASSES)') $(if $(DEMO),--home '$(DEMO)')
 
 # The quick tests first, side by side; the others need the machine, and its time, for themselves.
-test: setup lint test-fast
+test: setup browser lint test-fast
 	@exec $(RUN) -m pytest -m "studio or slow"
 
 test-fast: $(OURS)
 	@OMP_NUM_THREADS=1 exec $(RUN) -m pytest -m "not studio and not slow" -n 2 --dist loadfile
+
+# Debian's, where we may install it. Without one, the tests that need it are skipped; where CI is set, they fail.
+browser:
+	@for name in chromium chromium-browser google-chrome; do if command -v $$name >/dev/null; then exit 0; fi; done; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "Installing Chromium for the tests in a browser"; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium >/dev/null && exit 0; \
+	fi; \
+	echo "No Chromium here, so the tests in a browser will be skipped: apt-get install chromium, or put one on the PATH"
+
+screenshots: setup browser
+	@mkdir -p docs/screenshots
+	@IWES_SCREENSHOTS=docs/screenshots exec $(RUN) -m pytest tests/loop/test_in_a_browser.py
 
 faults: setup
 	@exec $(RUN) -m tests.faults $(if $(LABELS),--labels '$(LABELS)') $(if $(KILLS),--kills '$(KILLS)') \
