@@ -71,7 +71,7 @@ browser:
 
 screenshots: setup browser
 	@mkdir -p docs/screenshots
-	@IWES_SCREENSHOTS=docs/screenshots exec $(RUN) -m pytest tests/loop/test_in_a_browser.py
+	@IWES_SCREENSHOTS=docs/screenshots exec $(RUN) -m pytest tests/loop/test_live_loop.py tests/loop/test_in_a_browser.py
 
 faults: setup
 	@exec $(RUN) -m tests.faults $(if $(LABELS),--labels '$(LABELS)') $(if $(KILLS),--kills '$(KILLS)') \

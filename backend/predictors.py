@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 import threading
@@ -35,7 +36,7 @@ class Predictors:
 
     def warm_up(self) -> None:
         """Imports torch in the background, so that the first prediction does not have to wait for it."""
-        threading.Thread(target=_import_torch, name="warm-up", daemon=True).start()
+        threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
 
     def of(self, project: Project, version: str) -> IWeS:
         """The predictor of this version, with the g that may have been trained beside it by now."""
@@ -96,7 +97,15 @@ class Predictors:
             return None
 
 
-def _import_torch() -> None:
+def _def _warm_up() -> None:
+    """What was imported stays for good. Left to Python's collector, each of its full rounds would look through it again
+    and hold up every webhook for a tenth of a second."""
+    _import_torch()
+    gc.collect()
+    gc.freeze()
+
+
+import_torch() -> None:
     import torch
 
     import backend.predictor  # noqa: F401 - for its import alone

@@ -13,6 +13,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import URL, Connection, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.orm import Session
@@ -91,7 +92,10 @@ class Store:
                     connection.execute(text("SET LOCAL lock_timeout = 0"))
                     connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
                 config.attributes["connection"] = connection
-                command.upgrade(config, to)
+                try:
+                    command.upgrade(config, to)
+                except CommandError as error:
+                    raise StoreError(f"the store was made by a newer version than this one: {error}") from error
             connection.invalidate()  # nobody else is to get it from the pool without its foreign keys
 
     def close(self) -> None:

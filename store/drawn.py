@@ -51,23 +51,15 @@ def waiting(session: Session, round_: Round, most: int) -> list[Draw]:
     return list(session.scalars(unanswered.limit(most)))
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Of every labelled task that a model's draw asked annotators for."""
-
-    weight: NDArray[np.float64]
-    probability: NDArray[np.float64]
-
-
-def weights(session: Session, project: Project) -> Weights:
+def weights(session: Session, project: Project) -> NDArray[np.float64]:
+    """The training weight of every labelled task that a model's draw asked annotators for."""
     answered = exists().where(Label.draw_id == Draw.id, ~Label.deleted, Label.class_name.is_not(None))
-    rows = session.execute(
-        select(Draw.weight, Draw.probability)
+    rows = session.scalars(
+        select(Draw.weight)
         .join(Round)
         .where(Round.project_id == project.id, Round.subset_id.is_(None), Round.model_version.is_not(None), answered)
-    ).all()
-    both = np.array([tuple(row) for row in rows], np.float64).reshape(-1, 2)
-    return Weights(both[:, 0], both[:, 1])
+    )
+    return np.array(rows.all(), np.float64)
 
 
 def _unanswered() -> ColumnElement[bool]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 import iwes
 from backend.dashboard.plot import Axis
 from backend.dashboard.words import share
 from jobs.accuracy import Accuracy
 from jobs.class_balance import ClassShare
-from store.drawn import Weights
 
 WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44
@@ -123,13 +124,18 @@ class WeightPlot:
     spoken: str
 
 
-def weight_plot(found: Weights, cap: float) -> WeightPlot | None:
-    """How the training weights of labels that models asked for are spread, from 1 to the cap."""
-    if not len(found.weight):
+def weight_plot(weights: NDArray[np.float64], cap: float) -> WeightPlot | None:
+    """How the training weights of labels that models asked for are spread, from 1 to the cap, and how many are at it:
+    those have a column of their own, behind the others."""
+    if not len(weights):
         return None
-    top = max(cap, float(found.weight.max()))
-    counts, edges = np.histogram(found.weight, bins=BARS, range=(1.0, max(top, 1.001)))
-    x = Axis.over([1.0, top], LEFT, WIDTH - RIGHT, most=5, text=lambda value: f"{value:g}")
+    top = max(cap, float(weights.max()), 1.001)
+    at_cap = weights >= cap - 1e-9
+    counts, edges = np.histogram(weights[~at_cap], bins=BARS, range=(1.0, top))
+    counts = np.append(counts, at_cap.sum())
+    step = (top - 1.0) / BARS
+    edges = np.append(edges, top + step)
+    x = Axis.over([1.0, top + step], LEFT, WIDTH - RIGHT, most=5, text=lambda value: f"{value:g}")
     y = Axis.over([0.0, float(counts.max())], HEIGHT - BOTTOM, TOP, most=4, text=lambda value: f"{value:,.0f}")
     columns = [
         Column(
@@ -137,15 +143,15 @@ def weight_plot(found: Weights, cap: float) -> WeightPlot | None:
             y.at(count),
             max(1.0, round(x.at(high) - x.at(low) - 2, 2)),
             round(y.start - y.at(count), 2),
-            bool(high >= cap - 1e-9),
-            f"{count} labels with a weight from {low:.2f} to {high:.2f}",
+            number == BARS,
+            f"{count} labels at the cap" if number == BARS else f"{count} labels from {low:.2f} to {high:.2f}",
         )
-        for count, low, high in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        for number, (count, (low, high)) in enumerate(zip(counts.tolist(), pairwise(edges.tolist()), strict=True))
     ]
-    capped = iwes.share_capped(found.probability, cap=cap)
-    size = iwes.effective_size(found.weight)
-    spoken = f"Weights of {len(found.weight)} labels from 1 to {cap:g}; {share(capped)} are at the cap"
-    return WeightPlot(x, y, columns, len(found.weight), capped, size, spoken)
+    capped = float(at_cap.mean())
+    size = iwes.effective_size(weights)
+    spoken = f"Weights of {len(weights)} labels from 1 to {cap:g}; {share(capped)} are at the cap"
+    return WeightPlot(x, y, columns, len(weights), capped, size, spoken)
 
 
 def _interval(estimate: iwes.Estimate) -> str:

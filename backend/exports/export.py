@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -31,8 +31,6 @@ from store.tables import Project
 
 Told = Callable[[int, int], None]
 """Hears how many rows are written, and how many there are at most."""
-
-Estimates = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,6 @@ def export(
     out: Path,
     *,
     told: Told | None = None,
-    estimates: Estimates | None = None,
 ) -> Exported:
     """To a file with its manifest beside it, or to a folder with it inside: whole, or not at all."""
     check(wish.format, out)
@@ -77,12 +74,12 @@ def export(
         if wish.format.is_folder:
             with whole_folder(out) as folder:
                 writing.into(FolderTree(folder))
-                found = writing.manifest(out.name, estimates)
+                found = writing.manifest(out.name)
                 (folder / MANIFEST).write_bytes(as_bytes(found))
         else:
             with whole_file(out) as (partial, described):
                 writing.to(partial)
-                found = writing.manifest(out.name, estimates)
+                found = writing.manifest(out.name)
                 described.write_bytes(as_bytes(found))
     return Exported(writing.tally.rows, found)
 
@@ -125,20 +122,19 @@ class Writing:
         found = pictures(self._place, self._project, self.lines(), self.tally)
         self._more = _FOLDERS[self._wish.format](tree, found, self._project.classes)
 
-    def zipped(self, file: IO[bytes], name: str, estimates: Estimates | None = None) -> dict[str, Any]:
+    def zipped(self, file: IO[bytes], name: str) -> dict[str, Any]:
         """Many files in one, the manifest among them, which is returned."""
         with ZipTree(file) as tree:
             self.into(tree)
-            found = self.manifest(name, estimates)
+            found = self.manifest(name)
             tree.add(MANIFEST, as_bytes(found))
         return found
 
-    def manifest(self, out: str, estimates: Estimates | None = None) -> dict[str, Any]:
+    def manifest(self, out: str) -> dict[str, Any]:
         """Once all is written."""
         return manifest(
             *(self._session, self._project, self._wish, self._part, self.tally),
             out=out,
-            estimates=estimates,
             more=self._more,
         )
 

@@ -166,7 +166,8 @@ def _state(session: Session, project: Project, wish: Wish) -> str:
     part = wish.part(session, project)
     settings = [getattr(project, column.key) for column in Project.__table__.columns if column.key not in _UNSEEN]
     sizes, skipped = weighted_facts.sizes(session, project), weighted_facts.skipped(session, project, part)
-    return _digest(weighted_facts.fingerprint(session, project, part), settings, sizes, sorted(skipped.items()))
+    told = None if part.as_of else manifest.told_by_labels(session, project)
+    return _digest(weighted_facts.fingerprint(session, project, part), settings, sizes, sorted(skipped.items()), told)
 
 
 _UNSEEN = (

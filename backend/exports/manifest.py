@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from backend.exports.record import Lines
 from backend.exports.wish import Wish
+from jobs import estimates
 from store import weighted_facts, weighted_set
 from store.tables import Project, Subset
 from store.weighted_set import Part
@@ -87,11 +88,10 @@ def manifest(
     tally: Tally,
     *,
     out: str,
-    estimates: Mapping[str, Any] | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Nothing in it depends on when it was written: the same state gives the same bytes. `estimates` go in as they are,
-    and `more` is what a format has to add."""
+    """Nothing in it depends on when it was written: the same state gives the same bytes. `more` is what a format has to
+    add."""
     rounds = _rounds(session, project, part, tally)
     return {
         "kind": KIND,
@@ -114,10 +114,15 @@ def manifest(
         **({"as_of": _as_of(session, project, part)} if part.as_of else {}),
         **({"left_out": {str(task): why for task, why in sorted(tally.left_out.items())}} if tally.left_out else {}),
         **(more or {}),
-        **({"estimates": estimates} if estimates is not None else {}),
+        **({} if part.as_of else {"estimates": told_by_labels(session, project)}),
         "row_digest": tally.digest,
         "command": wish.command(project, out),
     }
+
+
+def told_by_labels(session: Session, project: Project) -> dict[str, Any]:
+    """What all of the project's labels say, as they are now, of what nobody has labelled."""
+    return estimates.of_project(session, project).as_dict()
 
 
 def as_bytes(found: Mapping[str, Any]) -> bytes:

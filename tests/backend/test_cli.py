@@ -169,7 +169,7 @@ def test_json_is_one_document_and_nothing_else(iwes: Iwes, store: Store, monkeyp
     assert told["status"]["queue"]["reachable"] is False
     assert (told["estimate"]["project"], told["estimate"]["target"]) == (1, 0.9)
     assert told["estimate"]["curve"][0]["model_version"] == "iwes-model-0"
-    assert told["set"]["mode"] == "ent"
+    assert [(made["option"], made["after"]) for made in told["set"]["changes"]] == [("mode", "ent")]
     assert told["reconcile"] == {"project": 1, "repaired": {"labels": 2}}
     assert told["disconnect"]["connected"] is False
 

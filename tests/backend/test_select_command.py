@@ -46,7 +46,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("select --size 99 --images photos --out s.csv", "give a number from 2 to 30"),
         ("select --size 9 --images photos --out s.csv --train half", "--train must be one of auto, full, head"),
         ("select --size 9 --images photos --labels label --out s.csv", "label is no table of images"),
-        ("export --url http://studio.test --project 1", "--out is needed"),
+        ("export --url http://studio.test --project 1", "missing option '--out'"),
         ("export --url http://studio.test --project 1 --out s.csv", "project 1 of http://studio.test is not known"),
     ],
 )
@@ -104,6 +104,8 @@ def test_a_project_is_exported_whether_connected_or_not(home: Path, store: Store
         labels.record_given(session, project, {1: "3", 2: "4"})
         projects.change_mode(session, project.id, Mode.ENT)
     line = "export --url http://studio.test/ --project 1 --out s.jsonl"
-    assert iwes(line).said == "2 rows written to s.jsonl"
+    assert iwes(line).said.startswith(
+        "2 rows written to s.jsonl worth 2 equally weighted labels; the manifest: s.jsonl.m"
+    )
     outcome = iwes(f"{line} --subset dis")
     assert (outcome.code, outcome.said) == (1, "iwes: --subset is 'dis', but the subsets of this project are: none")

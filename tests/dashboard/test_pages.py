@@ -50,7 +50,7 @@ def test_the_overview_tells_how_far_the_round_is_and_how_good_the_model_is(
     assert "3 of 4" in page
     assert "iwes-0" in page
     assert 'aria-label="Accuracy on unlabelled tasks over 1 models; the last, iwes-0: 67%' in page
-    assert 'aria-label="Weights of 3 labels from 1 to 2; 0% are at the cap"' in page
+    assert 'aria-label="Weights of 3 labels from 1 to 2; 100% are at the cap"' in page
 
 
 def test_next_tasks_are_shown_in_order_each_with_the_reason_it_was_chosen(

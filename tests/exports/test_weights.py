@@ -17,6 +17,7 @@ from backend.exports.errors import ExportError
 from backend.exports.export import export
 from backend.exports.preview import preview
 from backend.exports.wish import Format, Weights, Wish
+from jobs import estimates
 from jobs.settings import Settings
 from jobs.workplace import Workplace
 from store.database import Store
@@ -106,7 +107,7 @@ def _changed(n: int, *, made: int, changed: int) -> Any:
 def test_the_manifest_says_how_the_weights_came_about(
     place: Workplace, project: Project, subset: Subset, tmp_path: Path
 ) -> None:
-    done = export(place, project.id, Wish(Format.CSV), tmp_path / "set.csv", estimates={"accuracy": 0.9})
+    done = export(place, project.id, Wish(Format.CSV), tmp_path / "set.csv")
     said = json.loads((tmp_path / "set.csv.manifest.json").read_text())
     assert said == done.manifest
     assert said["rows"] == 10
@@ -124,7 +125,9 @@ def test_the_manifest_says_how_the_weights_came_about(
     weights = said["weights"]
     assert weights["sum"] == pytest.approx(weights["mean"] * 10)
     assert 0 < weights["effective_sample_size"] <= 10
-    assert said["estimates"] == {"accuracy": 0.9}
+    with place.store.read() as session:
+        assert said["estimates"] == estimates.of_project(session, project).as_dict()
+    assert said["estimates"]["tasks"] > 0
     assert said["label_config"]["digest"].startswith("sha256:")
     assert "secret" not in json.dumps(said)
     assert project.token not in json.dumps(said)

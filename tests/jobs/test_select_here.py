@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backend.export import export
 
+from backend.exports.export import export
+from backend.exports.wish import Wish as ExportWish
 from jobs import dataset, select_here
 from jobs.connect import ConnectError, Options
 from jobs.dataset import DatasetError
@@ -240,7 +241,7 @@ def test_killed_again_and_again_the_same_command_selects_the_same_subset(
 def test_the_rows_written_are_those_selected(place: Workplace, photos: Path, tmp_path: Path) -> None:
     project, subset = remembered(place, photos)
     select_round(place, project.id, subset.id, 0)
-    assert export(place, project, subset, tmp_path / "subset.jsonl") == 8
+    assert export(place, project.id, ExportWish(subset=subset.name), tmp_path / "subset.jsonl").rows == 8
     with place.store.read() as session:
         drawn = {draw.task.studio_id for draw in rounds.by_number(session, project, 0, subset).draws}
     assert {row.task for row in selected(place, project, subset)} == drawn

@@ -105,3 +105,10 @@ def test_a_store_of_the_first_version_keeps_its_draws_and_labels(tmp_path: Path)
         assert project.mode == Mode.ENT, "an old project goes on as it was"
     with pytest.raises(IntegrityError), store.engine.begin() as connection:
         connection.execute(old.tables["round"].insert(), round_)
+
+
+def test_a_store_of_a_newer_version_is_told_apart_in_one_line(store: Store) -> None:
+    with store.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StoreError, match="made by a newer version than this one"):
+        store.migrate()
