@@ -97,15 +97,15 @@ class Predictors:
             return None
 
 
-def _def _warm_up() -> None:
-    """What was imported stays for good. Left to Python's collector, each of its full rounds would look through it again
-    and hold up every webhook for a tenth of a second."""
+def _warm_up() -> None:
+    """What was imported stays for good. Left to Python's collector, each of its full rounds would look through all of
+    it again, and hold up every webhook for a third of a second."""
     _import_torch()
     gc.collect()
     gc.freeze()
 
 
-import_torch() -> None:
+def _import_torch() -> None:
     import torch
 
     import backend.predictor  # noqa: F401 - for its import alone
