@@ -16,6 +16,8 @@ ifdef PIP_INDEX_URL
 export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
 endif
 unexport VIRTUAL_ENV
+# Without its compiled files, every process would compile torch and Django anew, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help

@@ -28,7 +28,7 @@ from store import pool, projects, rounds, subsets, weighted_set
 from store.database import Store, open_store
 from store.subsets import BadSubset
 from store.tables import Project, Subset
-from store.weighted_set import WeightedRow
+from store.weighted_set import Part, WeightedRow
 from tests.files import class_folders, picture
 
 SMALL = Wish(size=16, rule="loss", seed_size=8, k=8, rng_seed=3)
@@ -51,7 +51,7 @@ def remembered(place: Workplace, root: Path, wish: Wish = SMALL) -> tuple[Projec
 
 def selected(place: Workplace, project: Project, subset: Subset) -> list[WeightedRow]:
     with place.store.read() as session:
-        return list(weighted_set.rows(session, projects.by_id(session, project.id), subset))
+        return list(weighted_set.rows(session, projects.by_id(session, project.id), Part(subset=subset.id)))
 
 
 @pytest.mark.slow

@@ -28,6 +28,8 @@ from store.tables import Label, Mode, Project, RoundState, Subset, Task
 from tests.conftest import a_label, make_project, put_label
 from tests.files import Files, picture
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["dark", "light"]
 COUNT = 40
 WRONG = 8

@@ -23,6 +23,8 @@ from store.tables import Model, Project, Round, RoundState
 from tests.conftest import a_label, add_round, make_project, put_label
 from tests.files import Files, picture
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["dark", "light"]
 COUNT = 24
 ASTRAY = """

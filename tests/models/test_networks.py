@@ -13,6 +13,8 @@ from models.backbones import torchvision_models
 from models.heads import LinearHead
 from models.network import Network
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["small-cnn", "efficientnet-lite0", "resnet18", "mobilenet_v3_small"]
 ALL = [pytest.param(name, marks=[] if name in SMALL else [pytest.mark.slow]) for name in networks.names()]
 

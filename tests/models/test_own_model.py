@@ -17,6 +17,8 @@ from models.learner import Examples, Learner
 from models.plan import Plan
 from models.workshop import Workshop, way_of
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[2] / "docs" / "own_model"
 NAMES = ["a", "b", "c", "never seen"]
 

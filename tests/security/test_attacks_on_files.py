@@ -54,7 +54,7 @@ def test_no_name_becomes_a_path_of_an_export(place: Workplace, store: Store, tmp
                 subsets.ask(session, project, name=name, rule="dis", size=2)
     (tmp_path / "out").mkdir()
     export(place, project.id, Wish(Format.CSV), tmp_path / "out" / "set.csv")
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["set.csv"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["set.csv", "set.csv.manifest.json"]
     assert not list(tmp_path.rglob("*escaped*"))
 
 
