@@ -112,7 +112,8 @@ def test_one_seed_gives_one_subset_whatever_else_is_in_the_store(
     for where in (place, other):
         project, subset = remembered(where, photos)
         select_round(where, project.id, subset.id, 0)
-        found.append(selected(where, project, subset))
+        rows = selected(where, project, subset)
+        found.append([row._replace(created="", updated="") for row in rows])  # when a store was told is its own
     other_store.close()
     assert found[0] == found[1] != []
 

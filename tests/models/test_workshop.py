@@ -81,6 +81,7 @@ def own_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-mean\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[iwes.models]\nmean = own_mean:make\nbroken = own_mean:broken\n")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a file changed within a second would not be compiled anew
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "own_mean", raising=False)
     return tmp_path
