@@ -13,6 +13,7 @@ from jobs.images import ImageSource
 from jobs.workplace import Workplace
 from store import pool, projects
 from store.projects import UnknownProject
+from studio.messages import LARGEST_ID
 
 SIZE = 128
 """Two dots for each of the page's: screens show them so."""
@@ -30,7 +31,7 @@ def thumbnail(project_id: int, task: int) -> Response:
             project = projects.by_id(session, project_id)
         except UnknownProject as error:
             raise NotFound(str(error)) from error
-        found = pool.by_studio_id(session, project, [task]).get(task)
+        found = pool.by_studio_id(session, project, [task]).get(task) if task <= LARGEST_ID else None
     if found is None:
         raise NotFound(f"project {project_id} has no task {task}")
     loaded = ImageSource.of(place, project, SIZE, most_bytes=MOST_BYTES).load([found.data])

@@ -29,6 +29,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from backend.admin_token import admin_token
+from backend.dashboard import live
 from backend.openapi import LABEL_STUDIO
 from jobs.settings import Settings
 from tests.backend.door import HEADER, Door
@@ -43,6 +44,8 @@ CHECKS = [
     allow_header_conformance,
     unsupported_method,
 ]
+FETCHING = ("/thumbnail", "/export", "/export/manifest")
+"""Where images are needed, which are in a Label Studio that is not there: then 503 is the answer described."""
 WANTED = 10_000
 SPOILT = 8
 """Variants that are sent of each generated body."""
@@ -98,12 +101,17 @@ def test_generated_calls_of_label_studio_are_answered_as_described(
 
 @pytest.mark.slow
 def test_generated_calls_of_anybody_else_are_answered_as_described(
-    door: Door, described: Description, settings: Settings
+    door: Door, described: Description, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(live, "LONGEST_SECONDS", 0.0)  # a page that is followed would be sent for minutes
+
     def send(case: Case) -> None:
         answer = case.call(app=door.app, headers=_shown(settings))
+        if case.method == "POST" and answer.status_code < 400:
+            door.look_again()  # an admin's form was carried out
         assert door.is_untouched(), f"{case.method} {case.path} {case.body!r}"
-        case.validate_response(answer, checks=CHECKS)
+        away = answer.status_code == 503 and case.path.endswith(FETCHING)
+        case.validate_response(answer, checks=CHECKS[1:] if away else CHECKS)
 
     others = calls(described, of_label_studio=False)
     for operation in sorted(others, key=lambda operation: operation.path == "/login"):  # it gives up after wrong tokens

@@ -140,3 +140,10 @@ def test_images_outside_of_label_studio_have_pages_without_ways_into_it(
         assert "Open in Label Studio" not in text
         assert "folder:" not in text or page == "/exports"
     assert "iwes select --images" in person.get(f"/projects/{project.id}/subsets", headers=BROWSER).text
+
+
+@pytest.mark.parametrize(
+    "path", [f"/projects/{2**70}", f"/projects/1/tasks/{2**70}/thumbnail", f"/api/projects/{2**40}"]
+)
+def test_a_number_no_database_can_hold_is_nothing_there(person: FlaskClient, project: Project, path: str) -> None:
+    assert person.get(path).status_code == 404
