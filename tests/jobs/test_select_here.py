@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -67,7 +68,7 @@ def test_a_subset_is_selected_without_redis_and_label_studio_and_tells_how_far_i
     assert [(row.provenance, row.weight) for row in rows].count(("seed", 1.0)) == 8
     assert {row.class_name for row in rows} == {"dark", "grey", "light"}
     for row in rows:
-        assert row.data["image"].startswith(f"{row.class_name}/"), "the class is that of the folder"
+        assert json.loads(row.data)["image"].startswith(f"{row.class_name}/"), "the class is that of the folder"
     drawn = [row for row in rows if row.provenance == "drawn"]
     assert {(row.model_version, row.round, row.stratum) for row in drawn} == {("iwes-loss-0", 1, "labelled")}
     assert ("training f", "epoch") in {(state, next(iter(told))) for state, told in heard if told}
@@ -191,6 +192,12 @@ def a_run(home: Path, photos: Path, out: Path, rule: str) -> subprocess.Popen[by
     )
 
 
+def written(out: Path) -> list[dict[str, Any]]:
+    """Without when a store was first told of its images, which is its own."""
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    return [{name: value for name, value in row.items() if name not in ("created", "updated")} for row in rows]
+
+
 def due(store: Store) -> str:
     """The step that a run is at, or is to begin with."""
     with store.read() as session:
@@ -234,7 +241,7 @@ def test_killed_again_and_again_the_same_command_selects_the_same_subset(
     assert a_run(tmp_path / "cut", photos, cut, rule).wait() == 0
     assert due(store) == "done"
     store.close()
-    assert cut.read_bytes() == through.read_bytes()
+    assert written(cut) == written(through)
     assert len(cut.read_text().splitlines()) == 24
     assert str(tmp_path) not in cut.read_text()
 
