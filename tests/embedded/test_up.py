@@ -120,5 +120,5 @@ def test_worker_that_cannot_start_at_all_fails_the_first_start_with_its_log(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(up, "GPU", "no-such-queue")
-    with Stack() as stack, pytest.raises(ProcessFailed, match=r"worker-no-such-queue ended with code 2(.|\n)*Invalid"):
+    with Stack() as stack, pytest.raises(ProcessFailed, match=r"worker-no-such-queue ended with code 2(.|\n)*invalid"):
         up.start_backend(stack, settings)
