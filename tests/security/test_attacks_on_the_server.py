@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,6 +109,16 @@ def test_what_is_no_sound_request_is_refused(server: Server, sent: bytes) -> Non
     assert answer == b"" or 400 <= int(answer.split()[1]) < 500, answer[:200]
     assert b"Traceback" not in answer
     assert _answers(server.settings)
+
+
+def test_clients_that_keep_their_end_open_keep_nobody_out(server: Server) -> None:
+    """gunicorn listens for 2 s whether such a client closes; one after the other that would be a minute."""
+    asked = b"GET /login HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    with ExitStack() as open_ends:
+        for _ in range(30):
+            line = open_ends.enter_context(socket.create_connection((server.settings.host, server.settings.port)))
+            line.sendall(asked)
+        assert requests.get(f"http://{server.settings.address}/login", timeout=20).status_code == 200
 
 
 def test_nothing_that_gives_access_is_in_the_log(server: Server) -> None:
