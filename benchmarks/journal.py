@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-
-from benchmarks.subsets.run import Run
-from benchmarks.subsets.settings import Settings
+from typing import Any, Generic, Protocol, TypeVar
 
 
-class Journal:
-    """Runs on this data with these settings. Lines of others stay in the file and are not looked at."""
+class Recorded(Protocol):
+    def as_dict(self) -> dict[str, Any]: ...
 
-    def __init__(self, path: Path, data: str, settings: Settings) -> None:
-        self.path, self.data, self.settings = path, data, settings
 
-    def runs(self) -> list[Run]:
+R = TypeVar("R", bound=Recorded)
+
+
+class Journal(Generic[R]):
+    """Runs that `counts` says are of this benchmark. Lines of others stay in the file and are not looked at."""
+
+    def __init__(self, path: Path, read: Callable[[dict[str, Any]], R], counts: Callable[[R], bool]) -> None:
+        self.path, self._read, self._counts = path, read, counts
+
+    def runs(self) -> list[R]:
         """In the order in which they ended."""
         if not self.path.exists():
             return []
-        found = (_run(line) for line in self.path.read_text().splitlines())
-        return [run for run in found if run and (run.data, run.settings) == (self.data, self.settings)]
+        found = (self._run(line) for line in self.path.read_text().splitlines())
+        return [run for run in found if run is not None and self._counts(run)]
 
-    def add(self, run: Run) -> None:
+    def add(self, run: R) -> None:
         """On disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # whoever was killed in the middle of a line left no end of it
@@ -33,10 +39,9 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
 
-
-def _run(line: str) -> Run | None:
-    """None where the line is only a part of one, or of another version of this benchmark."""
-    try:
-        return Run.from_dict(json.loads(line))
-    except (ValueError, TypeError, KeyError):
-        return None
+    def _run(self, line: str) -> R | None:
+        """None where the line is only a part of one, or of another version of the benchmark."""
+        try:
+            return self._read(json.loads(line))
+        except (ValueError, TypeError, KeyError):
+            return None

@@ -1,18 +1,36 @@
-"""Puts the tables and the picture into the page about them, and leaves what people wrote around them alone."""
+"""Puts tables and pictures into a page about them, and leaves what people wrote around them alone."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-BEGIN, END = "<!-- results: written by python -m benchmarks.subsets -->", "<!-- end of results -->"
+END = "<!-- end of results -->"
 
 
-def write(path: Path, results: str) -> None:
-    """Replace what is between the two marks; a page without them gets both at its end."""
-    text = path.read_text() if path.exists() else "# Training on a selected subset\n"
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        before, after = text.rstrip("\n") + "\n\n", "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{before}{BEGIN}\n{results.strip()}\n{END}{after}")
+@dataclass(frozen=True)
+class Part:
+    """The part of a page that a program writes."""
+
+    program: str  # python -m …
+    title: str  # of a page that is not there yet
+
+    @property
+    def begin(self) -> str:
+        return f"<!-- results: written by python -m {self.program} -->"
+
+    def write(self, path: Path, results: str) -> None:
+        """Replace what is between the two marks; a page without them gets both at its end."""
+        text = path.read_text() if path.exists() else f"# {self.title}\n"
+        before, begin, rest = text.partition(self.begin)
+        _, end, after = rest.partition(END)
+        if not (begin and end):
+            before, after = text.rstrip("\n") + "\n\n", "\n"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{before}{self.begin}\n{results.strip()}\n{END}{after}")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

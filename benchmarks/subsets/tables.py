@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.page import table
 from benchmarks.subsets.rules import FULL, RANDOM, RULES, Rule
 from benchmarks.subsets.summary import Mean, Summary
 
@@ -31,7 +32,7 @@ def _accuracy(summary: Summary) -> str:
     rows = [[rule.title, *_texts(summary.accuracy(rule.name)), ""] for rule in summary.rules]
     epochs = sorted({run.points[0].epochs for run in full})
     title = f"{RULES[FULL].title}, {' to '.join(str(number) for number in {epochs[0]: 0, epochs[-1]: 0})} epochs"
-    return _table(head, [*rows, [title, *[""] * len(summary.labels), summary.accuracy(FULL)[0].text()]])
+    return table(head, [*rows, [title, *[""] * len(summary.labels), summary.accuracy(FULL)[0].text()]])
 
 
 def _difference(summary: Summary) -> str:
@@ -47,13 +48,13 @@ def _difference(summary: Summary) -> str:
         for rule in summary.rules
         if rule.name != RANDOM
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _weights(summary: Summary) -> str:
     head = ["rule", "share capped", "effective sample size", "largest weight (share of the drawn)"]
     head += ["tasks looked at per round", "epochs of the last training", "processor time"]
-    return _table(head, [_of_weights(rule, summary) for rule in summary.rules])
+    return table(head, [_of_weights(rule, summary) for rule in summary.rules])
 
 
 def _of_weights(rule: Rule, summary: Summary) -> list[str]:
@@ -72,8 +73,3 @@ def _of_weights(rule: Rule, summary: Summary) -> list[str]:
 
 def _texts(means: Sequence[Mean], style: str = ".2f") -> list[str]:
     return [mean.text(style) for mean in means]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

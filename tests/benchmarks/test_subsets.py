@@ -11,10 +11,10 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
+from benchmarks.page import END
 from benchmarks.subsets import __main__ as program
-from benchmarks.subsets import fashion, page, workers
+from benchmarks.subsets import fashion, workers
 from benchmarks.subsets.curve import Point
-from benchmarks.subsets.journal import Journal
 from benchmarks.subsets.rules import FULL, RULES
 from benchmarks.subsets.run import Job, Run, measure, select
 from benchmarks.subsets.selection import Selection
@@ -150,10 +150,10 @@ def test_what_was_run_is_not_run_again(folder: Path, tmp_path: Path, monkeypatch
 
 def test_runs_of_other_sizes_or_other_images_do_not_count_as_done(folder: Path, tmp_path: Path) -> None:
     run = measure(Job("random", 0), fashion.read(folder), Settings(k0=20, k=10, rounds=0, epochs=1))
-    Journal(tmp_path / "runs", run.data, run.settings).add(run)
-    assert Journal(tmp_path / "runs", run.data, run.settings).runs() == [run]
-    assert Journal(tmp_path / "runs", run.data, TINY).runs() == []
-    assert Journal(tmp_path / "runs", "other", run.settings).runs() == []
+    workers.journal(tmp_path / "runs", run.data, run.settings).add(run)
+    assert workers.journal(tmp_path / "runs", run.data, run.settings).runs() == [run]
+    assert workers.journal(tmp_path / "runs", run.data, TINY).runs() == []
+    assert workers.journal(tmp_path / "runs", "other", run.settings).runs() == []
 
 
 def test_missing_files_are_named_with_where_to_get_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,6 +179,6 @@ def test_differences_to_random_are_taken_seed_by_seed() -> None:
 
 def test_the_page_keeps_what_people_wrote_around_the_results(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
-    path.write_text(f"# Ours\n\nbefore\n\n{page.BEGIN}\nold\n{page.END}\n\nafter\n")
-    page.write(path, "new")
-    assert path.read_text() == f"# Ours\n\nbefore\n\n{page.BEGIN}\nnew\n{page.END}\n\nafter\n"
+    path.write_text(f"# Ours\n\nbefore\n\n{program.PAGE.begin}\nold\n{END}\n\nafter\n")
+    program.PAGE.write(path, "new")
+    assert path.read_text() == f"# Ours\n\nbefore\n\n{program.PAGE.begin}\nnew\n{END}\n\nafter\n"

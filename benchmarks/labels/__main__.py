@@ -1,0 +1,58 @@
+"""`python -m benchmarks.labels`: does the runs that are left, then writes tables, picture and page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from benchmarks import results
+from benchmarks.labels import figure, tables, work
+from benchmarks.labels.data import DATASETS, NoData
+from benchmarks.labels.options import options
+from benchmarks.labels.pools import POOLS
+from benchmarks.labels.run import Run
+from benchmarks.labels.summary import Summary, by_pool
+from benchmarks.page import Part
+
+PICTURE = "figures/labels.svg"
+PAGE = Part("benchmarks.labels", "Benchmarks")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    asked = options(words)
+    try:
+        runs = results.load(asked.json, Run.from_dict) if asked.page_only else work.finish(work.jobs(asked), asked)
+    except NoData as error:
+        print(error, file=sys.stderr)
+        return 2
+    if not asked.page_only:
+        results.save(asked.json, runs)
+    summaries = by_pool(runs, lambda pool: (list(DATASETS).index(pool[0]), list(POOLS).index(pool[1])))
+    figure.draw(summaries, asked.docs / PICTURE)
+    written = _text(summaries)
+    PAGE.write(asked.docs / "benchmarks.md", written)
+    print(written)
+    return 0
+
+
+def _text(summaries: Sequence[Summary]) -> str:
+    seeds = sorted({len(summary.seeds) for summary in summaries})
+    count = " to ".join(str(number) for number in {seeds[0]: 0, seeds[-1]: 0})
+    parts = [
+        f"Labels needed for the accuracy that random reaches with its last batch, as a part of random's; {count} "
+        "seeds, jackknife standard error. † looks at the answers of the whole pool: for labelled pools alone.",
+        tables.headline(summaries),
+        f"![Learning curves on every pool]({PICTURE})",
+        "### What the labels say of the pool\n\nOf the product's rule: how far the accuracy of the model on what is "
+        "left is off (root mean square, points), and the class balance (half of the summed differences, points).",
+        tables.estimates(summaries),
+        "### Each pool\n\nRight on the test set in % (mean ± standard error), and the mean difference over all rounds "
+        "with the same seed sets (paired t-test).",
+    ]
+    for summary in summaries:
+        parts += [f"#### {tables.title(summary)}", tables.details(summary)]
+    return "\n\n".join(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""What a run of the benchmark is told."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.labels.data import DATASETS
+from benchmarks.labels.model import PAPERS
+from benchmarks.labels.pools import POOLS
+from benchmarks.labels.rules import RULES
+from benchmarks.labels.settings import SIZES, USUAL, Settings
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Options:
+    data: dict[str, Path | None]
+    pools: list[str]
+    rules: list[str]
+    learner: str | None
+    sizes: dict[str, Settings]
+    seeds: int
+    workers: int
+    cache: Path
+    docs: Path
+    page_only: bool
+
+    @property
+    def journal(self) -> Path:
+        return self.cache / "labels.jsonl"
+
+    @property
+    def json(self) -> Path:
+        return self.docs / "figures" / "labels.json"
+
+
+def options(words: Sequence[str] | None = None) -> Options:
+    given = parser().parse_args(words)
+    size = {name: getattr(given, name) for name in Settings.__dataclass_fields__ if getattr(given, name)}
+    sizes = {name: Settings(**{**vars(SIZES.get(name, USUAL)), **size}) for name in DATASETS}
+    data = dict(given.data or [(name, DATASETS[name].usual) for name in ("mnist-5000", "fashion-mnist")])
+    return Options(
+        data,
+        given.pool or list(POOLS),
+        given.rule or list(RULES),
+        PAPERS if given.paper else None,
+        sizes,
+        given.seeds,
+        given.workers,
+        given.cache,
+        given.docs,
+        given.page_only,
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks.labels",
+        description="Labels images in rounds, chosen by many rules, and compares what the models have learnt and what "
+        "the labels say of the pool. A run that was stopped goes on where it was.",
+    )
+    made.add_argument(
+        "--data",
+        type=_data,
+        action="append",
+        metavar="NAME[=PATH]",
+        help=f"one or several of {', '.join(DATASETS)}; a path where it cannot be found by itself",
+    )
+    made.add_argument("--pool", choices=list(POOLS), action="append", help="one or several (all)")
+    made.add_argument("--rule", choices=list(RULES), action="append", help="one or several (all)")
+    made.add_argument("--seeds", type=_count, default=5, help="repetitions (5)")
+    made.add_argument("--workers", type=_count, default=2, help="processes of one thread each (2)")
+    made.add_argument("--k0", type=_count, help="labels of the seed set")
+    made.add_argument("--k", type=_count, help="labels of each round")
+    made.add_argument("--rounds", type=_count)
+    made.add_argument("--paper", action="store_true", help="train the paper's VGG16 with its recipe; needs a GPU")
+    made.add_argument("--cache", type=Path, default=PROJECT / ".cache", help="finished runs and descriptions (.cache)")
+    made.add_argument("--docs", type=Path, default=PROJECT / "docs", help="where page and pictures go (docs)")
+    made.add_argument("--page-only", action="store_true", help="make the page again from its JSON; run nothing")
+    return made
+
+
+def _data(word: str) -> tuple[str, Path | None]:
+    name, _, path = word.partition("=")
+    if name not in DATASETS:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(DATASETS)}")
+    return name, Path(path) if path else DATASETS[name].usual
+
+
+def _count(word: str) -> int:
+    if (number := int(word)) < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {number}")
+    return number

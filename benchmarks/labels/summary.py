@@ -1,0 +1,137 @@
+"""Means over the seeds, how far off they may be, and the one number that matters: how many labels it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from benchmarks.labels.rules import MARGIN, RANDOM, RULES, Rule
+from benchmarks.labels.run import Run
+from benchmarks.labels.settings import Settings
+from benchmarks.subsets.summary import Mean
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Labels needed for what random reaches with its last batch, as a part of what random needed. None: not reached.
+    The error is a jackknife's over the seeds."""
+
+    value: float | None
+    error: float
+
+    def text(self) -> str:
+        if self.value is None:
+            return "not reached"
+        return f"{self.value:.2f}" + ("" if math.isnan(self.error) else f" ± {self.error:.2f}")
+
+
+@dataclass(frozen=True)
+class Against:
+    """How much better a rule is than another with the same seed sets: points of accuracy, mean over all rounds after
+    the seed, and the chance of such a difference between equals (paired t-test)."""
+
+    points: Mean
+    p: float
+
+
+class Summary:
+    """All runs on one pool of one data set."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = runs
+        self.data, self.pool = runs[0].job.data, runs[0].job.pool
+        self.settings: Settings = runs[0].settings
+        self.labels = np.array(self.settings.labels(), np.float64)
+        seeds = [{run.job.seed for run in runs if run.job.rule == rule} for rule in {run.job.rule for run in runs}]
+        self.seeds = sorted(set.intersection(*seeds))
+        self.rules: list[Rule] = [rule for rule in RULES.values() if self._of(rule.name)]
+
+    def accuracies(self, rule: str) -> Floats:
+        """(seeds, numbers of labels), in per cent."""
+        return 100 * np.array([run.accuracy for run in self._of(rule)])
+
+    def accuracy(self, rule: str) -> list[Mean]:
+        return [Mean.of(column) for column in self.accuracies(rule).T]
+
+    def ratio(self, rule: str) -> Ratio:
+        mine, random = self.accuracies(rule), self.accuracies(RANDOM)
+        everyone = np.arange(len(self.seeds))
+        without = [self._ratio(mine[everyone != one], random[everyone != one]) for one in everyone]
+        value = self._ratio(mine, random)
+        left = np.array([np.nan if one is None else one for one in without])
+        count = len(left)
+        spread = float(np.sqrt((count - 1) / count * ((left - left.mean()) ** 2).sum())) if count > 1 else math.nan
+        return Ratio(value, spread)
+
+    def _ratio(self, mine: Floats, random: Floats) -> float | None:
+        needed = needed_for(random.mean(axis=0)[-1], self.labels, mine.mean(axis=0)) if len(mine) else None
+        return None if needed is None else needed / self.labels[-1]
+
+    def against(self, rule: str, other: str) -> Against:
+        difference = (self.accuracies(rule) - self.accuracies(other))[:, 1:].mean(axis=1)
+        p = float(stats.ttest_1samp(difference, 0.0).pvalue) if len(difference) > 1 and difference.any() else math.nan
+        return Against(Mean.of(difference), p)
+
+    def errors(self, rule: str) -> dict[str, tuple[float, float]]:
+        """By where the figure comes from: the typical error (root mean square, in points) of the accuracy on what is
+        left, and the mean distance of the class balance, over all rounds and seeds. Margin's labels stand for those
+        of a rule that keeps no chances."""
+        said = [one for run in self._of(rule) for one in run.said]
+        margin = [one for run in self._of(MARGIN) for one in run.said]
+        found = {
+            "the labels, weighted": (
+                _typical([one.weighted - one.truth for one in said if one.weighted is not None]),
+                _average([one.weighted_balance for one in said if one.weighted_balance is not None]),
+            ),
+            "the same labels, unweighted": (
+                _typical([one.plain - one.truth for one in said]),
+                _average([one.plain_balance for one in said]),
+            ),
+            "a random hold-out of that size": (
+                _typical([one.hold_out - one.truth for one in said]),
+                _average([one.hold_out_balance for one in said]),
+            ),
+        }
+        if margin:
+            found["margin's labels"] = (
+                _typical([one.plain - one.truth for one in margin]),
+                _average([one.plain_balance for one in margin]),
+            )
+        return found
+
+    def _of(self, rule: str) -> list[Run]:
+        """In the order of the seeds, those seeds alone that every rule has."""
+        found = {run.job.seed: run for run in self.runs if run.job.rule == rule}
+        return [found[seed] for seed in self.seeds if seed in found]
+
+
+def needed_for(target: float, labels: Floats, accuracy: Floats) -> float | None:
+    """The number of labels at which the curve first reaches the target, between two points along a straight line."""
+    reached = np.flatnonzero(accuracy >= target)
+    if not reached.size:
+        return None
+    place = int(reached[0])
+    if place == 0:
+        return float(labels[0])
+    low, high = accuracy[place - 1], accuracy[place]
+    return float(labels[place - 1] + (target - low) / (high - low) * (labels[place] - labels[place - 1]))
+
+
+def by_pool(runs: Sequence[Run], order: Callable[[tuple[str, str]], object]) -> list[Summary]:
+    pools = sorted({(run.job.data, run.job.pool) for run in runs}, key=order)  # type: ignore[arg-type, return-value]
+    return [Summary([run for run in runs if (run.job.data, run.job.pool) == pool]) for pool in pools]
+
+
+def _typical(errors: Sequence[float]) -> float:
+    return 100 * float(np.sqrt(np.mean(np.square(errors)))) if len(errors) else math.nan
+
+
+def _average(distances: Sequence[float]) -> float:
+    return 100 * float(np.mean(distances)) if len(distances) else math.nan

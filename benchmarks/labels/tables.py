@@ -1,0 +1,63 @@
+"""The summaries as Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from benchmarks.labels.data import DATASETS
+from benchmarks.labels.pools import TITLES
+from benchmarks.labels.rules import BADGE, DEFAULT, MARGIN, RANDOM, RULES
+from benchmarks.labels.summary import Against, Summary
+from benchmarks.page import table
+
+
+def title(summary: Summary) -> str:
+    return f"{DATASETS[summary.data].title}, {TITLES[summary.pool]}"
+
+
+def headline(summaries: Sequence[Summary]) -> str:
+    """One row a rule, one column a pool."""
+    rules = [rule for rule in RULES.values() if any(rule in summary.rules for summary in summaries)]
+    head = ["rule", *(title(summary) for summary in summaries)]
+    rows = []
+    for rule in rules:
+        cells = [summary.ratio(rule.name).text() if rule in summary.rules else "" for summary in summaries]
+        rows.append([rule.title + (" †" if rule.labelled_pool else ""), *cells])
+    return table(head, rows)
+
+
+def details(summary: Summary) -> str:
+    labels = [int(count) for count in summary.labels]
+    shown = sorted({1, len(labels) // 3, len(labels) - 1})
+    others = [name for name in (RANDOM, MARGIN, BADGE) if RULES[name] in summary.rules]
+    head = ["rule", *(f"{labels[place]:,} labels" for place in shown), *(f"above {name}" for name in others)]
+    rows = [
+        [
+            rule.title,
+            *(summary.accuracy(rule.name)[place].text(".1f") for place in shown),
+            *("" if rule.name == name else _against(summary.against(rule.name, name)) for name in others),
+        ]
+        for rule in summary.rules
+    ]
+    return table(head, rows)
+
+
+def estimates(summaries: Sequence[Summary]) -> str:
+    """Of the product's rule."""
+    found = [(summary, summary.errors(DEFAULT)) for summary in summaries if RULES[DEFAULT] in summary.rules]
+    if not found:
+        return ""
+    sources = list(found[0][1])
+    head = ["pool", *(f"accuracy: {source}" for source in sources), *(f"balance: {source}" for source in sources)]
+    rows = [
+        [title(summary), *(f"{errors[source][which]:.1f}" for which in (0, 1) for source in sources)]
+        for summary, errors in found
+        if set(sources) <= set(errors)
+    ]
+    return table(head, rows)
+
+
+def _against(found: Against) -> str:
+    chance = "" if math.isnan(found.p) else f" (p {found.p:.3f})" if found.p >= 0.001 else " (p < 0.001)"
+    return found.points.text("+.2f") + chance

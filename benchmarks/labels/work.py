@@ -1,0 +1,80 @@
+"""The jobs of this benchmark, and how each is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import side_by_side
+from benchmarks.journal import Journal
+from benchmarks.labels.data import DATASETS
+from benchmarks.labels.model import described
+from benchmarks.labels.options import Options
+from benchmarks.labels.pools import POOLS, Pool
+from benchmarks.labels.rules import RULES
+from benchmarks.labels.run import Job, Run, measure
+from benchmarks.labels.settings import Settings
+from benchmarks.subsets.fashion import Labelled
+
+POOL_SEED = 20_230
+"""Every seed chooses from the same pool."""
+
+
+def jobs(asked: Options) -> list[Job]:
+    """Seed by seed, so that whoever stops early has whole comparisons."""
+    return [
+        Job(data, pool, rule, seed)
+        for data in asked.data
+        for seed in range(asked.seeds)
+        for pool in asked.pools
+        for rule in asked.rules
+    ]
+
+
+def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
+    """Raises NoData before anything is run."""
+    digests = {name: read(name, path).digest for name, path in asked.data.items()}
+
+    def counts(run: Run) -> bool:
+        name = run.job.data
+        same = (digests.get(name), asked.sizes[name], _learner(asked, name))
+        return same == (run.digest, run.settings, run.learner)
+
+    journal = Journal(asked.journal, Run.from_dict, counts)
+    doing = partial(work, asked=asked)
+    return side_by_side.finish(wanted, journal, doing, workers=asked.workers, kind=_kind, told=_told)
+
+
+def work(job: Job, asked: Options) -> Run:
+    path, learner = asked.data[job.data], _learner(asked, job.data)
+    settings: Settings = asked.sizes[job.data]
+    return measure(
+        job, pool(job.data, path, job.pool, learner, asked.cache), read(job.data, path).digest, learner, settings
+    )
+
+
+@cache  # once per process, however many runs it makes
+def read(name: str, path: Path | None) -> Labelled:
+    return DATASETS[name].read(path)
+
+
+@cache
+def pool(name: str, path: Path | None, kind: str, learner: str, kept: Path) -> Pool:
+    made = POOLS[kind](read(name, path), np.random.default_rng(POOL_SEED))
+    return described(made, learner, kept)
+
+
+def _learner(asked: Options, name: str) -> str:
+    return asked.learner or DATASETS[name].learner
+
+
+def _kind(job: Job) -> tuple[str, str]:
+    return job.data, job.rule
+
+
+def _told(run: Run) -> str:
+    job = run.job
+    return f"{job.data}, {job.pool}: {RULES[job.rule].title}, seed {job.seed}: {run.accuracy[-1]:.1%} right"

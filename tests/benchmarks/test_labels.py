@@ -1,0 +1,176 @@
+"""The comparison of rules on small real images: what makes it fair, and what its figures mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from benchmarks.labels import __main__ as program
+from benchmarks.labels import data, work
+from benchmarks.labels.pools import POOLS, Pool
+from benchmarks.labels.rules import MARGIN, RANDOM, RULES
+from benchmarks.labels.run import Job, Run, Said, measure
+from benchmarks.labels.settings import Settings
+from benchmarks.labels.summary import Summary, needed_for
+from benchmarks.subsets.fashion import Labelled, three
+
+pytestmark = pytest.mark.slow
+
+TINY = Settings(k0=20, k=10, rounds=1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def digits() -> Labelled:
+    pixels, labels = load_digits(return_X_y=True)
+    images = np.zeros((500, 28, 28), np.uint8)
+    images[:, 2:26, 2:26] = np.kron(pixels[:500].reshape(-1, 8, 8) * 15, np.ones((3, 3)))
+    colour = three(images)
+    return Labelled(
+        colour[:400], labels[:400].astype(np.int64), colour[400:], labels[400:500].astype(np.int64), 10, "d"
+    )
+
+
+def pool_of(kind: str, digits: Labelled) -> Pool:
+    return POOLS[kind](digits, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def runs(digits: Labelled) -> dict[str, Run]:
+    pool = pool_of("clean", digits)
+    return {rule: measure(Job("digits", "clean", rule, 3), pool, "d", "small-cnn", TINY) for rule in RULES}
+
+
+def test_every_rule_starts_from_the_same_seed_set_and_first_model(runs: dict[str, Run]) -> None:
+    assert len({run.accuracy[0] for run in runs.values()}) == 1
+    assert len({run.said[0].truth for name, run in runs.items()}) == 1
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+def test_a_run_has_a_model_for_each_number_of_labels_and_says_what_its_labels_say(
+    rule: str, runs: dict[str, Run]
+) -> None:
+    run = runs[rule]
+    assert len(run.accuracy) == 2
+    assert len(run.said) == 1
+    keeps_chances = RULES[rule].choose.__qualname__.startswith("drawn")
+    assert all((said.weighted is not None) == keeps_chances for said in run.said)
+    assert Run.from_dict(run.as_dict()) == run
+
+
+def test_the_same_job_gives_the_same_run(runs: dict[str, Run], digits: Labelled) -> None:
+    job = runs["ent-floor"].job
+    again = measure(job, pool_of("clean", digits), "d", "small-cnn", TINY)
+    assert replace(again, seconds=0) == replace(runs["ent-floor"], seconds=0)
+
+
+def test_near_duplicates_come_in_fives_and_are_not_equal(digits: Labelled) -> None:
+    pool = pool_of("duplicates", digits)
+    assert len(pool) == 400
+    assert len(np.unique(pool.images.reshape(400, -1), axis=0)) == 400
+    of_each = np.bincount(digits.labels, minlength=10)
+    assert (np.bincount(pool.truth, minlength=10) % 5 == 0).all()
+    assert not np.array_equal(np.bincount(pool.truth, minlength=10), of_each)
+
+
+def test_rare_classes_are_ten_times_rarer(digits: Labelled) -> None:
+    counts = np.bincount(pool_of("imbalance", digits).truth, minlength=10)
+    assert counts[::2].sum() == np.bincount(digits.labels)[::2].sum()
+    assert 0 < counts[1::2].sum() < 0.2 * np.bincount(digits.labels)[1::2].sum()
+
+
+def test_one_answer_in_ten_is_wrong_and_the_truth_is_kept(digits: Labelled) -> None:
+    pool = pool_of("noise", digits)
+    assert 0.05 < (pool.answers != pool.truth).mean() < 0.15
+    assert np.array_equal(pool.truth, digits.labels)
+
+
+def test_junk_is_skipped_and_teaches_nothing(digits: Labelled) -> None:
+    pool = pool_of("junk", digits)
+    spoilt = pool.answers < 0
+    assert 0.02 < spoilt.mean() < 0.09
+    assert np.array_equal(pool.images[~spoilt], digits.images[~spoilt])
+    run = measure(Job("digits", "junk", "margin", 0), pool, "d", "small-cnn", TINY)
+    assert all(0 <= said.truth <= 1 for said in run.said)
+
+
+def test_the_number_of_labels_is_read_off_the_curve_between_its_points() -> None:
+    labels, accuracy = np.array([10.0, 20.0, 30.0]), np.array([50.0, 60.0, 80.0])
+    assert needed_for(70, labels, accuracy) == 25
+    assert needed_for(50, labels, accuracy) == 10
+    assert needed_for(81, labels, accuracy) is None
+
+
+def test_a_rule_that_is_there_with_half_of_the_labels_has_the_ratio_one_half() -> None:
+    said = (Said(0.5, 0.7, 0.6, 0.2, 0.1),)
+
+    def run(rule: str, seed: int, *accuracy: float) -> Run:
+        return Run(Job("mnist-5000", "clean", rule, seed), "", "", Settings(10, 10, 3), accuracy, said, 0.0)
+
+    found = Summary(
+        [
+            run(rule, seed, *curve)
+            for seed in (0, 1)
+            for rule, curve in ((RANDOM, (0.2, 0.4, 0.6, 0.8)), (MARGIN, (0.2, 0.8, 0.85, 0.9)))
+        ]
+    )
+    assert found.ratio(RANDOM).value == pytest.approx(1)
+    assert found.ratio(MARGIN).value == pytest.approx(0.5)
+    assert found.against(MARGIN, RANDOM).points.value == pytest.approx(25)
+    assert found.errors(RANDOM)["the same labels, unweighted"] == (pytest.approx(20), pytest.approx(20))
+    assert found.errors(RANDOM)["a random hold-out of that size"] == (pytest.approx(10), pytest.approx(10))
+
+
+def test_it_goes_on_where_it_was_and_writes_the_page(
+    digits: Labelled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    made: list[Job] = []
+
+    def counted(job: Job, *rest: object) -> Run:
+        made.append(job)
+        return measure(job, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(work, "measure", counted)
+    monkeypatch.setitem(data.DATASETS, "mnist-5000", replace(data.DATASETS["mnist-5000"], read=lambda _: digits))
+    work.read.cache_clear()
+    work.pool.cache_clear()
+    words = ["--data=mnist-5000", "--pool=clean", "--rule=random", "--rule=ent-floor", "--rule=margin", "--workers=1"]
+    words += ["--k0=20", "--k=10", "--rounds=1", f"--cache={tmp_path}", f"--docs={tmp_path}"]
+    try:
+        assert program.main([*words, "--seeds=1"]) == 0
+        assert len(made) == 3
+        assert program.main([*words, "--seeds=2"]) == 0
+        assert len(made) == 6
+    finally:
+        work.read.cache_clear()
+        work.pool.cache_clear()
+    page = (tmp_path / "benchmarks.md").read_text()
+    assert "IWeS-ent, floor 0.05" in page
+    assert (tmp_path / "figures" / "labels.svg").exists()
+    assert program.main(["--page-only", f"--docs={tmp_path}"]) == 0
+    assert (tmp_path / "benchmarks.md").read_text() == page
+
+
+@pytest.mark.parametrize("name", [name for name in data.DATASETS if name != "mnist-5000"])
+def test_data_that_are_not_here_are_named_with_where_they_belong(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = tmp_path / "nowhere"
+    assert program.main([f"--data={name}={nowhere}", f"--docs={tmp_path}", f"--cache={tmp_path}"]) == 2
+    said = capsys.readouterr().err
+    assert str(nowhere) in said
+    assert "--data" in said
