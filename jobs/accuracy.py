@@ -84,7 +84,7 @@ def recall(batch: Batch, classes: Sequence[str]) -> list[Recall]:
     judging = sample.judging(batch)
     if judging is None:
         return []
-    label, right, found = judging.classes(classes), judging.right(), []
+    label, right, found = judging.classes, judging.right, []
     for number, name in enumerate(classes):
         within = label == number
         count, estimate, reason = int(within.sum()), None, None
@@ -105,7 +105,7 @@ def _accuracy(batch: Batch, trained_on: Mapping[str, int]) -> Accuracy | None:
         model_version=batch.model_version,
         trained_on=trained_on.get(batch.model_version),
         rest=batch.pool_size,
-        estimate=iwes.estimate_mean(judging.right(), judging.chance, **judging.seen),
+        estimate=iwes.estimate_mean(judging.right, judging.chance, **judging.seen),
         response=judging.response,
         complete=batch.complete,
     )

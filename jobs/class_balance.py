@@ -47,7 +47,7 @@ def class_balance(classes: Sequence[str], found: Answers) -> list[ClassShare]:
         rest = tasks - int(before.sum())
         if answered is None or rest <= 0:
             continue
-        shares = iwes.class_balance(answered.classes(classes), answered.chance, len(classes), **answered.seen)
+        shares = iwes.class_balance(answered.classes, answered.chance, len(classes), **answered.seen)
         estimates.append(
             [
                 iwes.with_known(share, remaining=rest, known_sum=float(count), known=tasks - rest)

@@ -5,14 +5,14 @@ Skips and labels still to come are taken to be missing by chance: then every cha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 import iwes
-from store.answers import Answer, Batch
+from store.answers import NONE, Batch
 
 
 @dataclass(frozen=True)
@@ -36,31 +36,27 @@ class Response:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    answers: Sequence[Answer]
+    """Arrays with an entry for each answered task; a class is its place among the project's."""
+
+    classes: NDArray[np.int64]
+    right: NDArray[np.bool_]
+    """Whether the drawing model was."""
     chance: NDArray[np.float64]
     response: Response
     seen: Mapping[str, int]
     """How much of its pool the draw got to see."""
 
-    def right(self) -> NDArray[np.bool_]:
-        """Whether the drawing model was."""
-        return np.array([answer.predicted == answer.class_name for answer in self.answers])
-
-    def classes(self, names: Sequence[str]) -> NDArray[np.int64]:
-        place = {name: number for number, name in enumerate(names)}
-        return np.array([place[str(answer.class_name)] for answer in self.answers])
-
 
 def of_batch(batch: Batch) -> Sample | None:
     """None while nothing is answered."""
-    return _of(batch, batch.answers)
+    return _of(batch, np.ones(len(batch.given), dtype=np.bool_))
 
 
 def judging(batch: Batch) -> Sample | None:
     """What judges the model that drew the batch; one of long ago may not say what that model had predicted."""
     if batch.model_version is None:
         return None
-    return _of(batch, [answer for answer in batch.answers if answer.predicted is not None])
+    return _of(batch, batch.predicted != NONE)
 
 
 def figures(estimate: iwes.Estimate) -> dict[str, float]:
@@ -73,12 +69,17 @@ def figures(estimate: iwes.Estimate) -> dict[str, float]:
     }
 
 
-def _of(batch: Batch, asked: Sequence[Answer]) -> Sample | None:
-    answered = [answer for answer in asked if answer.class_name is not None]
-    if not answered:
+def _of(batch: Batch, asked: NDArray[np.bool_]) -> Sample | None:
+    answered = asked & (batch.given != NONE)
+    count, total = int(answered.sum()), int(asked.sum())
+    if not count:
         return None
-    lost = sum(answer.lost for answer in asked)
-    skipped = sum(answer.skipped and answer.class_name is None and not answer.lost for answer in asked)
-    chance = np.array([answer.inclusion for answer in answered]) * (len(answered) / (len(asked) - lost))
-    seen = {"examined": batch.examined, "pool_size": batch.pool_size}
-    return Sample(answered, chance, Response(len(asked), len(answered), skipped, lost), seen)
+    lost = int((batch.lost & asked).sum())
+    given = batch.given[answered]
+    return Sample(
+        classes=given,
+        right=batch.predicted[answered] == given,
+        chance=batch.inclusion[answered] * (count / (total - lost)),
+        response=Response(total, count, int((batch.skipped & asked).sum()), lost),
+        seen={"examined": batch.examined, "pool_size": batch.pool_size},
+    )

@@ -1,7 +1,7 @@
 """What estimates rest on: how the batches of the annotators' rounds were answered, and which classes are known.
 
-Pages ask for it every second, so only columns are read, each table once; and labels that came with their tasks, of
-which there may be very many, are counted by the database.
+Pages ask for it every second, and each export tells it, so only columns are read, a round at a time, and whatever can
+be counted is counted by the database.
 """
 
 from __future__ import annotations
@@ -9,8 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, Row, Select, and_, exists, func, or_, select, union
 from sqlalchemy.orm import Session, aliased
 
 from store import pool
@@ -20,23 +25,14 @@ CAME = -1
 """Since when a label is known that came with its task: before every round."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One task of a batch."""
-
-    inclusion: float
-    predicted: str | None
-    """The class that the drawing model gave it."""
-    class_name: str | None
-    """The class that annotators gave it; None where it is skipped, lost or still waits."""
-    skipped: bool
-    lost: bool
-    """Deleted since, or set aside: no longer part of what is estimated."""
+NONE = -1
+"""In the place of a class: there is none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
-    """The tasks that a round asked for, without its reserve: that one is there to bridge the training."""
+    """The tasks that a round asked for, without its reserve: that one is there to bridge the training. Arrays with one
+    entry for each; a class is its place among the project's."""
 
     number: int
     model_version: str | None
@@ -45,7 +41,15 @@ class Batch:
     """Whether the round is closed, so that no more labels are awaited."""
     pool_size: int
     examined: int
-    answers: Sequence[Answer]
+    inclusion: NDArray[np.float64]
+    predicted: NDArray[np.int64]
+    """The class that the drawing model gave it; beyond the project's where it is a class no more."""
+    given: NDArray[np.int64]
+    """The class that annotators gave it; NONE where it is skipped, lost or still waits."""
+    skipped: NDArray[np.bool_]
+    """By annotators, and labelled by none."""
+    lost: NDArray[np.bool_]
+    """Deleted since, or set aside: no longer part of what is estimated."""
 
 
 @dataclass(frozen=True)
@@ -63,90 +67,151 @@ class Answers:
 
 
 def of_project(session: Session, project: Project) -> Answers:
-    lost = _lost(session, project)
-    draws = _draws(session, project)
-    given = _given(session, project, {draw_id: number for draw_id, number, *_rest in draws})
+    lost = set(session.scalars(select(Task.id).where(Task.project_id == project.id, _is_lost())))
+    rounds = _rounds(session, project)
     came = _came(session, project)
-    for task_id in _came_too(session, project) if came else ():
-        given.since[task_id] = CAME
-    known = Counter((given.since[task], name) for task, name in given.classes.items() if task not in lost)
+    known, skipped = _known(session, project, {found.id: found.number for found in rounds})
     known.update({(CAME, name): count for name, count in came.items()})
     return Answers(
         tasks=_size(session, project) - len(lost),
-        skipped=len(given.skipped - lost),
-        batches=_batches(session, project, draws, given, lost),
+        skipped=skipped,
+        batches=_batches(session, project, rounds, lost),
         known=known,
     )
 
 
-@dataclass(frozen=True)
-class _Given:
-    """What annotators said, by task."""
+def _known(session: Session, project: Project, number_of: Mapping[int, int]) -> tuple[Counter[tuple[int, str]], int]:
+    """What annotators said of tasks that are there, and how many of those they skipped. Where one labels a task that
+    came with a label, the annotator's counts, as in training; but the task was known before every round.
 
-    classes: dict[int, str]
-    since: dict[int, int]
-    skipped: set[int]
-
-
-def _given(session: Session, project: Project, number_of: Mapping[int, int]) -> _Given:
-    """`number_of` is the round of each draw. Where an annotator labels a task that came with a label, the annotator's
-    counts, as in training."""
-    rows = session.execute(
-        select(Label.task_id, Label.class_name, Label.skipped, Label.draw_id, Label.round_number).where(
-            Label.project_id == project.id, ~Label.imported, ~Label.deleted
-        )
+    Nearly every task has one label, and those are counted by the database. Those of the other tasks are taken out of
+    the count again, and looked at together."""
+    live = and_(Label.project_id == project.id, ~Label.imported, ~Label.deleted)
+    said = (Label.class_name, Label.skipped, Draw.round_id, Label.round_number)
+    everyone = select(*said, func.count()).outerjoin(Draw, Label.draw_id == Draw.id).where(live).group_by(*said)
+    several = select(Label.task_id).where(Label.project_id == project.id).group_by(Label.task_id)
+    lost = select(Task.id).where(Task.project_id == project.id, _is_lost())
+    odd = union(several.having(func.count() > 1), lost)
+    one_by_one = session.execute(
+        select(Label.task_id, _is_lost(), Label.task_id.in_(_came_tasks(project)), *said)
+        .join(Task, Label.task_id == Task.id)
+        .outerjoin(Draw, Label.draw_id == Draw.id)
+        .where(live, Label.task_id.in_(odd))
+        .order_by(Label.task_id)
     )
-    found, possible = _Given({}, {}, set()), set(project.classes)
-    disputed: set[int] = set()
-    for task_id, class_name, skipped, draw_id, round_number in rows:
-        if skipped:
-            found.skipped.add(task_id)
-        if class_name not in possible:  # nor does a label of a class that is no more say anything
+    counts: Counter[_Said] = Counter()
+    for class_name, skipped, round_id, round_number, count in session.execute(everyone):
+        counts[_Said(class_name, skipped, round_id, round_number)] = count
+    known: Counter[tuple[int, str]] = Counter()
+    disputed: dict[int, int] = {}
+    skips, classes = 0, set(project.classes)  # a label of a class that is no more says nothing
+    for task_id, rows in groupby(one_by_one, key=itemgetter(0)):
+        _same, (is_lost, *_), (came, *_), *columns = zip(*rows, strict=True)
+        labels = [_Said(*one) for one in zip(*columns, strict=True)]
+        counts.subtract(labels)
+        counting = [label for label in labels if label.class_name in classes]
+        names = {label.class_name for label in counting}
+        if is_lost:
             continue
-        # A draw may have been stored since the draws were read; its round is the one that collects.
-        number = round_number if draw_id is None else number_of.get(draw_id, round_number)
-        found.since[task_id] = min(number, found.since.get(task_id, number))
-        if found.classes.setdefault(task_id, class_name) != class_name:
-            disputed.add(task_id)
-    for some in pool.chunks(sorted(disputed)):
+        if not names:
+            skips += any(label.skipped for label in labels)
+            continue
+        since = CAME if came else min(label.number(number_of) for label in counting)
+        if len(names) > 1:
+            disputed[task_id] = since
+        else:
+            known[since, str(names.pop())] += 1
+    for task_id, name in _settled(session, project, list(disputed)).items():
+        known[disputed[task_id], name] += 1
+    for label, count in counts.items():
+        if label.class_name in classes:
+            known[label.number(number_of), str(label.class_name)] += count
+        elif label.skipped:
+            skips += count
+    return known, skips
+
+
+class _Said(NamedTuple):
+    """By a label, and for which round."""
+
+    class_name: str | None
+    skipped: bool
+    round_id: int | None
+    round_number: int
+
+    def number(self, number_of: Mapping[int, int]) -> int:
+        """Of the round that asked for it, or that was collecting when it came."""
+        return self.round_number if self.round_id is None else number_of[self.round_id]
+
+
+def _settled(session: Session, project: Project, tasks: Sequence[int]) -> dict[int, str]:
+    """The classes that annotators agree on."""
+    found: dict[int, str] = {}
+    for some in pool.chunks(sorted(tasks)):
         votes = and_(Label.task_id.in_(some), ~Label.imported, ~Label.deleted, _is_class(project))
-        found.classes.update(pool.settled(session, votes))
-    found.skipped.difference_update(found.classes)
+        found |= pool.settled(session, votes)
     return found
 
 
-def _batches(session: Session, project: Project, draws: Sequence[_Drawn], given: _Given, lost: Set[int]) -> list[Batch]:
-    answers: dict[int, list[Answer]] = {}
-    for _id, number, task_id, reserve, inclusion, predicted in draws:
-        if not reserve:
-            gone = task_id in lost
-            said = None if gone else given.classes.get(task_id)
-            answer = Answer(inclusion, predicted, said, task_id in given.skipped, gone)
-            answers.setdefault(number, []).append(answer)
-    rows = session.execute(
-        select(Round.number, Round.model_version, Round.state, Round.pool_size, Round.examined)
-        .where(_asks(project))
-        .order_by(Round.number)
-    )
-    over = (RoundState.CLOSED, RoundState.TRAINED)
-    return [
-        Batch(number, model_version, state in over, pool_size, examined, answers[number])
-        for number, model_version, state, pool_size, examined in rows
-        if number in answers
-    ]
+_Round = Row[int, int, str | None, RoundState, int, int]
+"""Its id, number, drawing model and state, how large the pool was, and how much of it was looked at."""
 
 
-_Drawn = Row[int, int, int, bool, float, str | None]
-"""A draw's id, the number of its round, its task, whether it is of the reserve, its chance, and the predicted class."""
-
-
-def _draws(session: Session, project: Project) -> Sequence[_Drawn]:
+def _rounds(session: Session, project: Project) -> Sequence[_Round]:
+    """Those that annotators answer."""
     return session.execute(
-        select(Draw.id, Round.number, Draw.task_id, Draw.reserve, Draw.inclusion, Draw.predicted)
-        .join(Round, Draw.round_id == Round.id)
-        .where(_asks(project))
-        .order_by(Draw.round_id, Draw.rank)
+        select(Round.id, Round.number, Round.model_version, Round.state, Round.pool_size, Round.examined)
+        .where(Round.project_id == project.id, Round.subset_id.is_(None))
+        .order_by(Round.number)
     ).all()
+
+
+def _batches(session: Session, project: Project, rounds: Sequence[_Round], lost: Set[int]) -> list[Batch]:
+    over = (RoundState.CLOSED, RoundState.TRAINED)
+    found = []
+    for round_id, number, model_version, state, pool_size, examined in rounds:
+        asked = _asked(session, project, round_id, lost)
+        if len(asked["inclusion"]):
+            found.append(Batch(number, model_version, state in over, pool_size, examined, **asked))
+    return found
+
+
+def _asked(session: Session, project: Project, round_id: int, lost: Set[int]) -> dict[str, NDArray[Any]]:
+    """The columns of a batch. There is a row for each label of a task, and one where it has none."""
+    live = and_(Label.task_id == Draw.task_id, ~Label.imported, ~Label.deleted)
+    rows = session.connection().execute(
+        select(Draw.task_id, Draw.inclusion, Draw.predicted, Label.class_name, Label.skipped)
+        .outerjoin(Label, live)
+        .where(Draw.round_id == round_id, ~Draw.reserve)
+        .order_by(Draw.rank)
+    )
+    place_of: dict[str | None, int] = {name: number for number, name in enumerate(project.classes)}
+    tasks: list[int] = []
+    inclusion, predicted, given = [], [], []
+    skipped: list[bool | None] = []
+    several: dict[int, int] = {}
+    for task_id, chance, guess, class_name, was_skipped in rows:
+        if tasks and tasks[-1] == task_id:
+            several[task_id] = len(tasks) - 1
+            skipped[-1] = skipped[-1] or was_skipped
+            continue
+        tasks.append(task_id)
+        inclusion.append(chance)
+        predicted.append(NONE if guess is None else place_of.get(guess, len(place_of)))
+        given.append(place_of.get(class_name, NONE))
+        skipped.append(was_skipped)
+    settled = _settled(session, project, list(several))
+    for task_id, place in several.items():
+        given[place] = place_of.get(settled.get(task_id), NONE)
+    gone = np.array([task_id in lost for task_id in tasks], dtype=np.bool_)
+    said = np.where(gone, NONE, np.array(given, dtype=np.int64))
+    return {
+        "inclusion": np.array(inclusion, dtype=np.float64),
+        "predicted": np.array(predicted, dtype=np.int64),
+        "given": said,
+        "skipped": np.array(skipped, dtype=np.bool_) & (said == NONE) & ~gone,
+        "lost": gone,
+    }
 
 
 def _came(session: Session, project: Project) -> dict[str, int]:
@@ -159,7 +224,7 @@ def _came(session: Session, project: Project) -> dict[str, int]:
     by_task = (
         select(Label.task_id, func.min(Label.class_name).label("least"), func.max(Label.class_name).label("most"))
         .join(Task, Label.task_id == Task.id)
-        .where(theirs, ~Task.gone, Task.problem.is_(None))
+        .where(theirs, ~_is_lost())
         .group_by(Label.task_id)
         .subquery()
     )
@@ -170,18 +235,9 @@ def _came(session: Session, project: Project) -> dict[str, int]:
     return found
 
 
-def _came_too(session: Session, project: Project) -> list[int]:
-    """Tasks that an annotator has labelled although they came with a label."""
-    by_hand = aliased(Label)
-    both = and_(by_hand.task_id == Label.task_id, ~by_hand.imported, ~by_hand.deleted)
-    rows = select(Label.task_id).join(by_hand, both)
-    mine = rows.where(Label.project_id == project.id, Label.imported, ~Label.deleted)
-    return list(session.scalars(mine.distinct()))
-
-
-def _lost(session: Session, project: Project) -> set[int]:
-    rows = select(Task.id).where(Task.project_id == project.id, or_(Task.gone, Task.problem.is_not(None)))
-    return set(session.scalars(rows))
+def _came_tasks(project: Project) -> Select[int]:
+    """Tasks that came with a label."""
+    return select(Label.task_id).where(Label.project_id == project.id, Label.imported, ~Label.deleted)
 
 
 def _size(session: Session, project: Project) -> int:
@@ -189,9 +245,9 @@ def _size(session: Session, project: Project) -> int:
     return session.scalar(select(func.count()).select_from(Task).where(Task.project_id == project.id)) or 0
 
 
-def _asks(project: Project) -> ColumnElement[bool]:
-    """A round that annotators answer."""
-    return and_(Round.project_id == project.id, Round.subset_id.is_(None))
+def _is_lost() -> ColumnElement[bool]:
+    """Deleted, or unreadable."""
+    return or_(Task.gone, Task.problem.is_not(None))
 
 
 def _is_class(project: Project) -> ColumnElement[bool]:

@@ -88,11 +88,19 @@ class Writing:
     """One set, being written in one moment of the store."""
 
     def __init__(
-        self, place: Workplace, session: Session, project: Project, wish: Wish, told: Told | None = None
+        self,
+        place: Workplace,
+        session: Session,
+        project: Project,
+        wish: Wish,
+        told: Told | None = None,
+        estimates: dict[str, Any] | None = None,
     ) -> None:
+        """`estimates` are those of this very moment, where they were worked out before."""
         self.tally = Tally()
         self._place, self._session, self._project, self._wish, self._told = place, session, project, wish, told
         self._part = wish.part(session, project)
+        self._estimates = estimates
         self._more: dict[str, Any] = {}
 
     def lines(self) -> Iterator[Lines]:
@@ -135,6 +143,7 @@ class Writing:
         return manifest(
             *(self._session, self._project, self._wish, self._part, self.tally),
             out=out,
+            told=self._estimates,
             more=self._more,
         )
 

@@ -20,6 +20,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -105,12 +106,14 @@ class Kept:
             scope = _digest(manifest.VERSION, project.id, project.studio_url, sorted(wish.words().items()))[:16]
             if wanted and _NAME.fullmatch(wanted) and wanted.startswith(f"{scope}-") and self._is_here(wanted):
                 return self._download(wanted, project, wish)
-            name = f"{scope}-{_state(session, project, wish)[:32]}"
+            estimates = None if wish.part(session, project).as_of else manifest.told_by_labels(session, project)
+            name = f"{scope}-{_state(session, project, wish, estimates)[:32]}"
             with self._lock:
                 if not self._is_here(name):
+                    writing = Writing(self._place, session, project, wish, estimates=estimates)
                     # what is written is what was named: in this same moment of the store, which goes over to the thread
                     moment = stack.pop_all()
-                    self._writing[name] = self._threads.submit(self._write, name, session, project, wish, moment)
+                    self._writing[name] = self._threads.submit(self._write, name, writing, project, wish, moment)
                 return self._download(name, project, wish)
 
     def _download(self, name: str, project: Project, wish: Wish) -> Download:
@@ -125,13 +128,13 @@ class Kept:
     def _partial(self, name: str) -> Path:
         return self._folder / f"{name}.{os.getpid()}{durable.PARTIAL}"
 
-    def _write(self, name: str, session: Session, project: Project, wish: Wish, moment: ExitStack) -> None:
+    def _write(self, name: str, writing: Writing, project: Project, wish: Wish, moment: ExitStack) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             with moment, durable.only_writer(self._folder):
                 if not self._path(name).exists():
                     self._clear()
-                    self._write_whole(name, Writing(self._place, session, project, wish), wish.file_name(project), wish)
+                    self._write_whole(name, writing, wish.file_name(project), wish)
         finally:
             with self._lock:
                 del self._writing[name]
@@ -161,13 +164,13 @@ class Kept:
                 path.unlink(missing_ok=True)
 
 
-def _state(session: Session, project: Project, wish: Wish) -> str:
+def _state(session: Session, project: Project, wish: Wish, estimates: dict[str, Any] | None) -> str:
     """Of all that the bytes depend on: the rows, and what the manifest says besides."""
     part = wish.part(session, project)
     settings = [getattr(project, column.key) for column in Project.__table__.columns if column.key not in _UNSEEN]
     sizes, skipped = weighted_facts.sizes(session, project), weighted_facts.skipped(session, project, part)
-    told = None if part.as_of else manifest.told_by_labels(session, project)
-    return _digest(weighted_facts.fingerprint(session, project, part), settings, sizes, sorted(skipped.items()), told)
+    rows = weighted_facts.fingerprint(session, project, part)
+    return _digest(rows, settings, sizes, sorted(skipped.items()), estimates)
 
 
 _UNSEEN = (

@@ -88,10 +88,11 @@ def manifest(
     tally: Tally,
     *,
     out: str,
+    told: Mapping[str, Any] | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Nothing in it depends on when it was written: the same state gives the same bytes. `more` is what a format has to
-    add."""
+    """Nothing in it depends on when it was written: the same state gives the same bytes. `told` is what the labels say,
+    where that was worked out before, and `more` what a format has to add."""
     rounds = _rounds(session, project, part, tally)
     return {
         "kind": KIND,
@@ -114,7 +115,7 @@ def manifest(
         **({"as_of": _as_of(session, project, part)} if part.as_of else {}),
         **({"left_out": {str(task): why for task, why in sorted(tally.left_out.items())}} if tally.left_out else {}),
         **(more or {}),
-        **({} if part.as_of else {"estimates": told_by_labels(session, project)}),
+        **({} if part.as_of else {"estimates": told or told_by_labels(session, project)}),
         "row_digest": tally.digest,
         "command": wish.command(project, out),
     }
