@@ -140,12 +140,13 @@ class Writing:
 
     def manifest(self, out: str) -> dict[str, Any]:
         """Once all is written."""
-        return manifest(
-            *(self._session, self._project, self._wish, self._part, self.tally),
-            out=out,
-            told=self._estimates,
-            more=self._more,
-        )
+        with _uncollected():
+            return manifest(
+                *(self._session, self._project, self._wish, self._part, self.tally),
+                out=out,
+                told=self._estimates,
+                more=self._more,
+            )
 
 
 @contextmanager

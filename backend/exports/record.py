@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -38,29 +39,37 @@ class Lines(NamedTuple):
 
 def record_of(row: WeightedRow, field: str, weight: float) -> Record:
     """`field` is the one of the task that holds the image."""
-    data = read_json(row.data)
+    (task, text, class_name, _weight, probability, inclusion, score, passes, number, stratum, provenance, *rest) = row
+    model_version, annotations, annotators, created, updated, _came = rest
+    data = read_json(text)
     image = data.pop(field, None)
-    if OURS in row.data:
-        data = {name: value for name, value in data.items() if not name.startswith(OURS)}
+    if OURS in text:
+        for name in _ours(tuple(data)):
+            del data[name]
     return {
-        "task": row.task,
+        "task": task,
         "image": None if image is None else clean(str(image)),
-        "class": clean(row.class_name),
+        "class": clean(class_name),
         "weight": weight,
-        "probability": row.probability,
-        "inclusion": row.inclusion,
-        "score": row.score,
-        "passes": row.passes,
-        "round": row.round,
-        "stratum": row.stratum,
-        "provenance": row.provenance,
-        "model_version": row.model_version,
-        "annotations": row.annotations,
-        "annotators": row.annotators,
-        "created": row.created,
-        "updated": row.updated,
+        "probability": probability,
+        "inclusion": inclusion,
+        "score": score,
+        "passes": passes,
+        "round": number,
+        "stratum": stratum,
+        "provenance": provenance,
+        "model_version": model_version,
+        "annotations": annotations,
+        "annotators": annotators,
+        "created": created,
+        "updated": updated,
         "data": data,
     }
+
+
+@lru_cache(1024)  # the tasks of a project have the same few sets of fields
+def _ours(names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if name.startswith(OURS)]
 
 
 def clean(text: str) -> str:
