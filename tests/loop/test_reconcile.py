@@ -253,6 +253,7 @@ def test_what_is_read_follows_what_changed_not_the_size_of_the_project(
     wire = Wire(studio.url)
     try:
         reached_through(still, project.id, wire.url)
+        time.sleep(1.1)  # what was written in the second of a reconcile is read by the next one as well
         reconcile_project(still, project.id)  # reads the tasks that connecting wrote weights to
         assert _requests(still, project, wire) == (1, 1), "nothing changed: an empty page, and one count of the whole"
         _silence(pool)
