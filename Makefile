@@ -110,7 +110,7 @@ bench-labels: $(OURS)
 	@$(UV) pip install --quiet --python .venv --override overrides.txt -e '.[bench,lite,demo]'
 	@OMP_NUM_THREADS=1 $(RUN) -m benchmarks.labels $(foreach one,$(DATA),--data '$(one)') $(foreach one,$(POOL),--pool '$(one)') \
 	  $(foreach one,$(RULE),--rule '$(one)') $(if $(SEEDS),--seeds '$(SEEDS)') $(if $(WORKERS),--workers '$(WORKERS)') \
-	  $(if $(PAPER),--paper) $(if $(PAGE),--page-only)
+	  $(if $(PAGE),--page-only)
 
 bench-workers: $(OURS)
 	@$(RUN) -m benchmarks.two_workers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,9 @@ from models.feed import Picked
 from models.heads import LinearHead
 from models.learner import Examples, Learner, Rows
 from models.network_learner import FittedNetwork, FullLearner, HeadLearner
-from models.recipe import DEFAULT, HEAD, PAPER
+from models.recipe import DEFAULT, HEAD
 
-SMALL, PAPERS = "small-cnn", "vgg16"
+SMALL = "small-cnn"
 DESCRIBED_AT_ONCE = 256
 
 
@@ -47,12 +48,10 @@ class Trained:
 
 
 def learner_for(name: str, pool: Pool) -> Learner:
-    """The small network, the paper's recipe on its VGG16, or a linear head on descriptions."""
-    compute = choose("auto" if name == PAPERS else "cpu")
+    """The small network, or a linear head on descriptions."""
+    compute = choose("cpu")
     if name == SMALL:
         return FullLearner(SMALL, DEFAULT, compute)
-    if name == PAPERS:
-        return FullLearner(PAPERS, PAPER, compute)
     width = pool.images.shape[1]
     return HeadLearner(
         lambda: networks.backbone(name),
@@ -85,7 +84,7 @@ def train(
 
 def described(pool: Pool, name: str, cache: Path) -> Pool:
     """The pool with descriptions in the place of images where the learner is a head; each image is described once."""
-    if name in (SMALL, PAPERS):
+    if name == SMALL:
         return pool
     return replace(
         pool, images=_descriptions(pool.images, name, cache), test_images=_descriptions(pool.test_images, name, cache)
@@ -107,7 +106,7 @@ def _descriptions(images: NDArray[np.uint8], name: str, cache: Path) -> NDArray[
             larger = torch.nn.functional.interpolate(some, (size, size), mode="bilinear", antialias=True)
             found.append(backbone(larger.round().clamp(0, 255).to(torch.uint8)).numpy())
     cache.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part.npy")
+    beside = path.with_suffix(f".{os.getpid()}.npy")  # another process may be at the same images
     np.save(beside, np.concatenate(found))
     beside.replace(path)
     return np.concatenate(found)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.labels.data import DATASETS
-from benchmarks.labels.model import PAPERS
 from benchmarks.labels.pools import POOLS
 from benchmarks.labels.rules import RULES
 from benchmarks.labels.settings import SIZES, USUAL, Settings
@@ -21,7 +20,6 @@ class Options:
     data: dict[str, Path | None]
     pools: list[str]
     rules: list[str]
-    learner: str | None
     sizes: dict[str, Settings]
     seeds: int
     workers: int
@@ -47,7 +45,6 @@ def options(words: Sequence[str] | None = None) -> Options:
         data,
         given.pool or list(POOLS),
         given.rule or list(RULES),
-        PAPERS if given.paper else None,
         sizes,
         given.seeds,
         given.workers,
@@ -77,7 +74,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--k0", type=_count, help="labels of the seed set")
     made.add_argument("--k", type=_count, help="labels of each round")
     made.add_argument("--rounds", type=_count)
-    made.add_argument("--paper", action="store_true", help="train the paper's VGG16 with its recipe; needs a GPU")
     made.add_argument("--cache", type=Path, default=PROJECT / ".cache", help="finished runs and descriptions (.cache)")
     made.add_argument("--docs", type=Path, default=PROJECT / "docs", help="where page and pictures go (docs)")
     made.add_argument("--page-only", action="store_true", help="make the page again from its JSON; run nothing")

@@ -40,7 +40,7 @@ def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
 
     def counts(run: Run) -> bool:
         name = run.job.data
-        same = (digests.get(name), asked.sizes[name], _learner(asked, name))
+        same = (digests.get(name), asked.sizes[name], DATASETS[name].learner)
         return same == (run.digest, run.settings, run.learner)
 
     journal = Journal(asked.journal, Run.from_dict, counts)
@@ -49,7 +49,7 @@ def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
 
 
 def work(job: Job, asked: Options) -> Run:
-    path, learner = asked.data[job.data], _learner(asked, job.data)
+    path, learner = asked.data[job.data], DATASETS[job.data].learner
     settings: Settings = asked.sizes[job.data]
     return measure(
         job, pool(job.data, path, job.pool, learner, asked.cache), read(job.data, path).digest, learner, settings
@@ -65,10 +65,6 @@ def read(name: str, path: Path | None) -> Labelled:
 def pool(name: str, path: Path | None, kind: str, learner: str, kept: Path) -> Pool:
     made = POOLS[kind](read(name, path), np.random.default_rng(POOL_SEED))
     return described(made, learner, kept)
-
-
-def _learner(asked: Options, name: str) -> str:
-    return asked.learner or DATASETS[name].learner
 
 
 def _kind(job: Job) -> tuple[str, str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import load_digits
 
 from benchmarks.labels import __main__ as program
@@ -20,17 +18,9 @@ from benchmarks.labels.settings import Settings
 from benchmarks.labels.summary import Summary, needed_for
 from benchmarks.subsets.fashion import Labelled, three
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 TINY = Settings(k0=20, k=10, rounds=1)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import load_digits
 
 from benchmarks.page import END
@@ -21,18 +19,10 @@ from benchmarks.subsets.selection import Selection
 from benchmarks.subsets.settings import Settings
 from benchmarks.subsets.summary import Mean, Summary
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 TINY = Settings(k0=30, k=10, rounds=2, epochs=2, full_epochs=1)
 SUBSETS = [name for name in RULES if name != FULL]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
