@@ -33,7 +33,7 @@ MOST_BYTES = 64 * 2**20
 """Label Studio sends up to 5000 tasks in one message, and all selected tasks in one /predict."""
 BUSY_SECONDS = 5.0
 """How long a request waits for its turn to write. Label Studio has given up after 1 s, but a label that is stored a
-moment later need not wait for reconcile; any longer, and all threads would wait with nobody left to answer."""
+moment later need not wait for reconcile; any longer, and those who come after it would wait in vain as well."""
 
 
 def create_app(settings: Settings) -> Flask:

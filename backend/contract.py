@@ -9,6 +9,7 @@ from flask import Blueprint, current_app, request
 from werkzeug.exceptions import UnsupportedMediaType
 
 from backend.access import calling_project
+from backend.later import Later
 from backend.predictors import Predictors
 from jobs import intake
 from jobs.versions import UNTRAINED
@@ -52,18 +53,16 @@ def predict() -> dict[str, list[dict[str, Any]]]:
 
 
 @contract.post("/webhook")
-def webhook() -> tuple[dict[str, Any], int]:
+def webhook() -> dict[str, Any] | Later:
+    """Says that it is stored, once it is: what a web server does for many of them at once (`backend.web_worker`)."""
     project = calling_project(request)
     event = read_event(_body())
     if event.project_id != project.studio_id:
         raise BadMessage(f"the secret is project {project.studio_id}'s, but the event is about {event.project_id}")
     if event.action == "START_TRAINING":
         jobs = intake.start_training(_place(), project.id)
-        status = "on its way" if jobs else "no new labels to train on"
-    else:
-        jobs = current_app.extensions["intake"].take(project.id, event)
-        status = "ok"
-    return {"status": status, **({"job": jobs[0]} if jobs else {})}, 200
+        return {"status": "on its way", "job": jobs[0]} if jobs else {"status": "no new labels to train on"}
+    return Later({"status": "ok"}, current_app.extensions["intake"].announce(project.id, event))
 
 
 def _place() -> Workplace:

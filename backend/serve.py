@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import atexit
-from concurrent.futures import Future
-from socket import MSG_PEEK, socket
-from types import FrameType
 from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
-from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from backend.admin_token import admin_token, check_reach
 from backend.app import create_app
+from backend.web_worker import WebWorker
 from jobs import logs
 from jobs.settings import Settings
 
 THREADS = 64
-"""Webhooks that wait in a process are written together, so it pays to let many in; waiting costs them nothing."""
+"""Downloads and streams to open pages keep a thread for as long as they last."""
 PREDICT_SECONDS = 120
 """Label Studio waits 100 s for a prediction."""
 
@@ -40,52 +37,6 @@ class _Logger(Logger):  # type: ignore[misc]
             own.propagate = True
 
 
-class _Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's own, whose one thread that accepts connections never waits for a client. Left to itself that thread
-    closes them too, and listens for up to 2 s whether the other side closes first; meanwhile nobody is let in."""
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Ends the streams to open pages; they would be waited for until the patience is over."""
-        self.wsgi.extensions["live"].close()
-        super().handle_exit(sig, frame)
-
-    def handle(self, conn: TConn) -> object:
-        kept = super().handle(conn)
-        if kept:
-            return kept
-        conn.close(graceful=True)
-        return _CLOSED
-
-    def finish_request(self, conn: TConn, future: Future[object]) -> None:
-        if not future.cancelled() and future.exception() is None and future.result() is _CLOSED:
-            self.nr_conns -= 1
-        else:
-            super().finish_request(conn, future)
-
-    def on_client_socket_readable(self, conn: TConn, client: socket) -> None:
-        """A kept connection that the client has ended needs no thread, and no waiting."""
-        if _has_ended(client):
-            self.poller.unregister(client)
-            self.keepalived_conns.remove(conn)
-            self.nr_conns -= 1
-            conn.close()
-        else:
-            super().on_client_socket_readable(conn, client)
-
-
-_CLOSED = object()
-"""Told by the thread that handled a request and closed its connection."""
-
-
-def _has_ended(client: socket) -> bool:
-    try:
-        return client.recv(1, MSG_PEEK) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-
-
 class Server(BaseApplication):  # type: ignore[misc]
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -96,7 +47,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "bind": self._settings.address,
             "workers": processes(self._settings),
             "threads": THREADS,
-            "worker_class": _Worker,
+            "worker_class": WebWorker,
             "timeout": PREDICT_SECONDS,
             "graceful_timeout": 10,
             "proc_name": "iwes",

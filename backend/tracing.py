@@ -6,7 +6,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ _READABLE = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 class Tracing:
     """Stands around the whole application: as hooks inside of Flask it would cost a webhook five times as much. What a
-    request waited before it had a thread is not in its time."""
+    request waited before the web server began with it is not in its time."""
 
     def __init__(self, app: WSGIApplication, tally: Tally) -> None:
         self._app = app
@@ -33,30 +33,54 @@ class Tracing:
         self._ids = map(f"{secrets.token_hex(4)}-{{:x}}".format, count(1))
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        began = time.perf_counter()
         shown = environ.get("HTTP_X_REQUEST_ID", "")
-        request_id = shown if _READABLE.fullmatch(shown) else next(self._ids)
-        status = 500
+        trace = _Trace(shown if _READABLE.fullmatch(shown) else next(self._ids), start_response)
+        with logs.about(request=trace.request_id):
+            try:
+                answer = self._app(environ, trace.start)
+                if trace.status is None:
+                    return self._found_out(environ, trace, answer, logs.known())
+            except BaseException:
+                trace.status = 500
+                raise
+            finally:
+                if trace.status is not None:
+                    self._tell(environ, trace)
+        return answer
 
-        def answer(line: str, headers: list[tuple[str, str]], *failure: Any) -> Callable[[bytes], object]:
-            nonlocal status
-            status = int(line[:3])
-            headers.append((HEADER, request_id))
-            return start_response(line, headers, *failure)
+    def _found_out(
+        self, environ: WSGIEnvironment, trace: _Trace, answer: Iterable[bytes], known: logs.Facts
+    ) -> Iterator[bytes]:
+        """An answer that is known only when its first bytes are asked for (`backend.later`)."""
+        with logs.about(**known):
+            try:
+                whole = b"".join(answer)
+            finally:
+                self._tell(environ, trace)
+        yield whole
 
-        token = logs.learn(request=request_id)
-        try:
-            return self._app(environ, answer)
-        finally:
-            self._tell(environ, status, time.perf_counter() - began)
-            logs.forget(token)
-
-    def _tell(self, environ: WSGIEnvironment, status: int, seconds: float) -> None:
+    def _tell(self, environ: WSGIEnvironment, trace: _Trace) -> None:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        status, seconds = trace.status or 500, time.perf_counter() - trace.began
         if method == "POST" and path == "/webhook":
             self._tally.webhook(_outcome(status), seconds)
         if status >= 400:
             log.info("%s %.100r answered %s in %.0f ms", method, path, status, seconds * 1000)
+
+
+class _Trace:
+    """A request on its way."""
+
+    def __init__(self, request_id: str, start_response: StartResponse) -> None:
+        self.request_id = request_id
+        self.began = time.perf_counter()
+        self.status: int | None = None
+        self._start_response = start_response
+
+    def start(self, line: str, headers: list[tuple[str, str]], *failure: Any) -> Callable[[bytes], object]:
+        self.status = int(line[:3])
+        headers.append((HEADER, self.request_id))
+        return self._start_response(line, headers, *failure)
 
 
 def _outcome(status: int) -> str:

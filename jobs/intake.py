@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from jobs import logs
 from jobs.loop import advance
 from jobs.workplace import Workplace
 from store import labels, pool, projects, rounds
 from store.tables import Project, RoundState, now
 from studio.labels import ImageClasses
 from studio.messages import Annotation, Event
+
+log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 """While no round is open, each label may make something due; to look for it is costly in a large pool, so it is done
@@ -32,6 +38,8 @@ class _Arrival:
     project_id: int
     event: Event
     done: bool = False
+    awaited: bool = False
+    """Whether somebody waits for it, who could be asked to write for all."""
     woken: threading.Event = field(default_factory=threading.Event)
     """Set when it is stored, or when it is its turn to write for all that wait."""
     look: bool = False
@@ -50,20 +58,53 @@ class Intake:
     _writing: bool = False
     _changing: threading.Lock = field(default_factory=threading.Lock)
     _looked_at: dict[int, float] = field(default_factory=dict)
+    _to_look: dict[int, Future[list[str]]] = field(default_factory=dict)
+    _beside: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1, thread_name_prefix="due"))
 
     def take(self, project_id: int, event: Event) -> list[str]:
         """Stores the event and closes the round if that was its last label. Returns the jobs that are due then."""
+        due = self.announce(project_id, event)()
+        return due.result() if due else []
+
+    def announce(self, project_id: int, event: Event) -> Callable[[], Future[list[str]] | None]:
+        """Says that an event is there. What is returned has to be called: it stores the event, if that was not done
+        together with another, and returns the jobs that may be due then, once they are enqueued: that can take a while,
+        and nobody has to wait for it. Whoever announces many before the first of these calls has all of them written at
+        once."""
         arrival = _Arrival(project_id, event)
         with self._changing:
             self._waiting.append(arrival)
-            writes, self._writing = not self._writing, True
+        return partial(self._stored, arrival)
+
+    def _stored(self, arrival: _Arrival) -> Future[list[str]] | None:
+        with self._changing:
+            arrival.awaited = True
+            writes = not (arrival.done or self._writing)
+            self._writing = self._writing or writes
         if not writes:
             arrival.woken.wait()
         if not arrival.done:
             self._write_for_all()
         if arrival.failure is not None:
             raise arrival.failure
-        return advance(self.place, project_id) if arrival.look else []
+        return self._look_beside(arrival.project_id) if arrival.look else None
+
+    def _look_beside(self, project_id: int) -> Future[list[str]]:
+        """Whoever has not begun to look yet will see this, too."""
+        with self._changing:
+            if project_id not in self._to_look:
+                self._to_look[project_id] = self._beside.submit(self._advance, project_id)
+            return self._to_look[project_id]
+
+    def _advance(self, project_id: int) -> list[str]:
+        with self._changing:
+            self._to_look.pop(project_id)
+        with logs.about(project=project_id):
+            try:
+                return advance(self.place, project_id)
+            except Exception:
+                log.warning("what is due now is found out by the next who looks", exc_info=True)
+                raise
 
     def _write_for_all(self) -> None:
         """Each of those it was written for is woken by itself: were they to queue for a lock instead, they would have
@@ -74,11 +115,11 @@ class Intake:
             self._write(together)
         finally:
             with self._changing:
-                following = self._waiting[0] if self._waiting else None
+                for other in together:
+                    if not other.done:  # the process is ending; nobody may believe that it is stored
+                        other.done, other.failure = True, RuntimeError("the writing was broken off")
+                following = next((other for other in self._waiting if other.awaited), None)
                 self._writing = following is not None
-            for other in together:
-                if not other.done:  # the process is ending; nobody may believe that it is stored
-                    other.done, other.failure = True, RuntimeError("the writing was broken off")
             for other in ([following] if following else []) + together:
                 other.woken.set()
 

@@ -63,6 +63,11 @@ def learn(**facts: str | int | None) -> Token[Facts]:
     return _about.set({**_about.get(), **{name: fact for name, fact in facts.items() if fact is not None}})
 
 
+def known() -> Facts:
+    """What lines are about here and now, to be told where it is gone on with: `about(**known())`."""
+    return _about.get()
+
+
 def forget(token: Token[Facts]) -> None:
     _about.reset(token)
 

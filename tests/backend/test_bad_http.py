@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from backend.embedded.ports import any_free
 from jobs.settings import Settings
 from tests.backend.door import Door
+from tests.backend.served import serve
 
 pytestmark = pytest.mark.slow
 
@@ -50,24 +46,12 @@ NOBODY = {
 
 @pytest.fixture
 def port(settings: Settings, door: Door, tmp_path: Path) -> Iterator[int]:
-    chosen = any_free()
-    env = {**os.environ, **settings.as_env(), "REDIS_URL": "redis://127.0.0.1:1", "IWES_PORT": str(chosen)}
-    command = [sys.executable, "-c", "from backend.cli import main; main()", "serve"]
-    with (tmp_path / "log").open("w") as file:
-        server = subprocess.Popen(command, env=env, stderr=file)
-    try:
-        deadline = time.monotonic() + 90
-        while not answer_to(chosen, (b"GET /health HTTP/1.0", b"", b"")):
-            assert time.monotonic() < deadline, (tmp_path / "log").read_text()
-            time.sleep(0.1)
-        yield chosen
-    finally:
-        server.terminate()
-        server.wait(30)
+    with serve(settings, tmp_path / "log") as port:
+        yield port
 
 
 def answer_to(port: int, lines: tuple[bytes, ...]) -> bytes:
-    """All that comes back; nothing where nobody listens."""
+    """All that comes back, if anything does."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
             line.sendall(b"\r\n".join(lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy import func, select, text
 from werkzeug.test import TestResponse
 
 from backend import app
+from jobs import logs
 from jobs.settings import Settings
 from store import projects
 from store.database import Store
@@ -94,3 +96,26 @@ def test_connections_that_postgresql_has_dropped_are_made_anew(
         connection.execute(text(f"{drop} AND datname = current_database()"))
     assert send(impatient).status_code == 200
     assert labels(store) == 1
+
+
+def test_what_is_logged_of_a_webhook_that_had_to_wait_says_whose_it_was(
+    impatient: FlaskClient, store: Store, project: Project
+) -> None:
+    told = []
+
+    class Listening(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.append({"line": record.getMessage(), **logs.known()})
+
+    listening = Listening()
+    logging.getLogger("backend").addHandler(listening)
+    logging.getLogger("backend").setLevel(logging.INFO)
+    try:
+        with store.write() as session:
+            projects.lock(session, project.id)
+            answer = send(impatient)
+    finally:
+        logging.getLogger("backend").removeHandler(listening)
+        logging.getLogger("backend").setLevel(logging.NOTSET)
+    assert [one["line"][:18] for one in told] == ["a request cannot b", "POST '/webhook' an"]
+    assert {(one["project"], one["request"]) for one in told} == {(project.id, answer.headers["X-Request-Id"])}

@@ -84,6 +84,53 @@ def test_the_round_is_closed_once_however_many_deliver_its_last_label(place: Wor
         assert session.scalar(select(func.count()).select_from(Label)) == 20
 
 
+def test_what_is_announced_before_the_first_is_awaited_is_stored_at_once(place: Workplace, project: Project) -> None:
+    intake, commits = Intake(place), []
+    event.listen(place.store.engine, "commit", commits.append)
+    stored = [intake.announce(project.id, said(number, number)) for number in range(1, 6)]
+    assert live(place.store) == {}
+    assert stored[2]() is None, "nothing is due"
+    assert live(place.store) == dict.fromkeys(range(1, 6), "3")
+    assert [each() for each in stored] == [None] * 5
+    assert len(commits) == 1
+
+
+def test_nobody_waits_until_what_is_due_is_enqueued(
+    place: Workplace, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+    monkeypatch.setattr("jobs.intake.advance", lambda *_: ["job"] if answers.wait(60) else [])
+    intake = Intake(place)
+    for number in range(1, 20):
+        intake.take(project.id, said(number, number))
+    due = intake.announce(project.id, said(20, 20))()
+    assert due is not None, "the round is complete"
+    intake.announce(project.id, said(21, 21))()
+    assert len(live(place.store)) == 21
+    assert not due.done()
+    later = [intake.announce(project.id, taken_back(number))() for number in (1, 2, 3)]
+    answers.set()
+    assert due.result() == ["job"]
+    assert {one for one in later if one is not due} == {later[-1]}, "one look that is to come sees all there is"
+
+
+def test_one_that_nobody_awaits_keeps_nobody_waiting(place: Workplace, project: Project) -> None:
+    """Its client is gone, or its answer failed; those who come later write it with theirs."""
+    intake = Intake(place)
+    store = intake._store
+
+    def announce_another(*given: object) -> None:
+        intake._store = store  # type: ignore[method-assign]
+        intake.announce(project.id, said(2, 2))
+        store(*given)  # type: ignore[arg-type]
+
+    intake._store = announce_another  # type: ignore[method-assign,assignment]
+    intake.take(project.id, said(1, 1))
+    assert live(place.store) == {1: "3"}
+    intake.take(project.id, said(3, 3))
+    assert live(place.store) == {1: "3", 2: "3", 3: "3"}
+
+
 def test_one_that_cannot_be_stored_does_not_take_the_others_with_it(place: Workplace, project: Project) -> None:
     intake = Intake(place)
     intake._writing = True  # so that all of them wait together, as for somebody who writes
