@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Row, Select, and_, exists, func, or_, select, union
+from sqlalchemy import ColumnElement, Integer, Row, Select, and_, exists, func, or_, select, type_coerce, union
 from sqlalchemy.orm import Session, aliased
 
 from store import pool
@@ -173,47 +173,56 @@ def _batches(session: Session, project: Project, rounds: Sequence[_Round], lost:
     found = []
     for round_id, number, model_version, state, pool_size, examined in rounds:
         asked = _asked(session, project, round_id, lost)
-        if len(asked["inclusion"]):
+        if asked:
             found.append(Batch(number, model_version, state in over, pool_size, examined, **asked))
     return found
 
 
 def _asked(session: Session, project: Project, round_id: int, lost: Set[int]) -> dict[str, NDArray[Any]]:
-    """The columns of a batch. There is a row for each label of a task, and one where it has none."""
+    """The columns of a batch, if it has any. There is a row for each label of a task, and one where it has none."""
     live = and_(Label.task_id == Draw.task_id, ~Label.imported, ~Label.deleted)
-    rows = session.connection().execute(
-        select(Draw.task_id, Draw.inclusion, Draw.predicted, Label.class_name, Label.skipped)
+    found = session.connection().execute(
+        select(Draw.task_id, Draw.inclusion, Draw.predicted, Label.class_name, type_coerce(Label.skipped, Integer))
         .outerjoin(Label, live)
         .where(Draw.round_id == round_id, ~Draw.reserve)
         .order_by(Draw.rank)
     )
     place_of: dict[str | None, int] = {name: number for number, name in enumerate(project.classes)}
-    tasks: list[int] = []
-    inclusion, predicted, given = [], [], []
-    skipped: list[bool | None] = []
-    several: dict[int, int] = {}
-    for task_id, chance, guess, class_name, was_skipped in chain.from_iterable(rows.partitions(READ_AT_ONCE)):
-        if tasks and tasks[-1] == task_id:
-            several[task_id] = len(tasks) - 1
-            skipped[-1] = skipped[-1] or was_skipped
-            continue
-        tasks.append(task_id)
-        inclusion.append(chance)
-        predicted.append(NONE if guess is None else place_of.get(guess, len(place_of)))
-        given.append(place_of.get(class_name, NONE))
-        skipped.append(was_skipped)
+    guess_of: dict[str | None, int] = {**place_of, None: NONE}
+    parts = [_columns(rows, place_of, guess_of) for rows in found.partitions(READ_AT_ONCE)]
+    if not parts:
+        return {}
+    tasks, inclusion, predicted, given, skipped = (np.concatenate(column) for column in zip(*parts, strict=True))
+    again = np.diff(tasks, prepend=NONE) == 0
+    starts = np.flatnonzero(~again)
+    several = set(tasks[again].tolist())
+    tasks, given = tasks[starts], given[starts]
     settled = _settled(session, project, list(several))
-    for task_id, place in several.items():
-        given[place] = place_of.get(settled.get(task_id), NONE)
-    gone = np.array([task_id in lost for task_id in tasks], dtype=np.bool_)
-    said = np.where(gone, NONE, np.array(given, dtype=np.int64))
+    for place in np.flatnonzero(np.isin(tasks, list(several))) if several else ():
+        given[place] = place_of.get(settled.get(int(tasks[place])), NONE)
+    gone = np.isin(tasks, list(lost)) if lost else np.zeros(len(tasks), np.bool_)
+    given[gone] = NONE
     return {
-        "inclusion": np.array(inclusion, dtype=np.float64),
-        "predicted": np.array(predicted, dtype=np.int64),
-        "given": said,
-        "skipped": np.array(skipped, dtype=np.bool_) & (said == NONE) & ~gone,
+        "inclusion": inclusion[starts],
+        "predicted": predicted[starts],
+        "given": given,
+        "skipped": np.logical_or.reduceat(skipped, starts) & (given == NONE) & ~gone,
         "lost": gone,
     }
+
+
+def _columns(
+    rows: Sequence[Row[*tuple[Any, ...]]], place_of: Mapping[str | None, int], guess_of: Mapping[str | None, int]
+) -> tuple[NDArray[Any], ...]:
+    tasks, inclusion, predicted, class_names, skipped = zip(*rows, strict=True)
+    beyond = len(place_of)
+    return (
+        np.array(tasks, np.int64),
+        np.array(inclusion, np.float64),
+        np.array([guess_of.get(name, beyond) for name in predicted], np.int64),
+        np.array([place_of.get(name, NONE) for name in class_names], np.int64),
+        np.array(skipped, np.float64) > 0,  # None, of a task without a label, is no number and no skip
+    )
 
 
 def _came(session: Session, project: Project) -> dict[str, int]:

@@ -53,7 +53,8 @@ def sizes(session: Session, project: Project) -> dict[str, int]:
         select(func.count()).select_from(Task).where(Task.project_id == project.id, ~Task.gone, Task.problem.is_(None))
     )
     whole = session.scalar(there) or 0
-    came = session.scalar(there.where(Task.id.in_(pool.came_labelled_ids(project)))) or 0
+    labelled = pool.came_labelled_ids(project).where(Task.problem.is_(None)).distinct()
+    came = session.scalar(select(func.count()).select_from(labelled.subquery())) or 0
     return {LABELLED: came, UNLABELLED: whole - came}
 
 

@@ -19,7 +19,7 @@ from backend.exports.errors import ExportError
 from backend.exports.label_studio import write_label_studio
 from backend.exports.manifest import Tally, as_bytes, manifest
 from backend.exports.pictures import pictures
-from backend.exports.record import Lines, as_json, record_of
+from backend.exports.record import Lines, lines_of
 from backend.exports.trees import FolderTree, Tree, ZipTree
 from backend.exports.weighing import weighing
 from backend.exports.whole import MANIFEST, check_folder, whole_file, whole_folder
@@ -110,8 +110,7 @@ class Writing:
         most = weighted_facts.most(self._session, self._project, self._part) if self._told else 0
         number = 0
         for rows in weighted_set.chunks(self._session, self._project, self._part):
-            records = [record_of(row, field, weigh(row)) for row in rows]
-            yield Lines(rows, records, [as_json(record) for record in records])
+            yield lines_of(rows, field, weigh(rows))
             number += len(rows)
             if self._told:
                 self._told(number, most)

@@ -12,7 +12,7 @@ from typing import Any
 from backend.exports import tables
 from backend.exports.class_folders import class_folders
 from backend.exports.pictures import Picture
-from backend.exports.record import clean
+from backend.exports.record import clean, columns_of
 from backend.exports.trees import Tree
 from iwes.training_set.columns import COLUMNS
 
@@ -32,9 +32,9 @@ def write_imagefolder(tree: Tree, pictures: Iterable[Picture], classes: Sequence
         with table.open("w", encoding="utf-8", newline="") as file:
             writer = tables.csv_writer(file, ["file_name", *COLUMNS])
             for picture in pictures:
-                name = f"{folders[picture.line.row.class_name]}/{picture.line.row.task}.{picture.suffix}"
+                name = f"{folders[picture.row.class_name]}/{picture.row.task}.{picture.suffix}"
                 tree.add(name, picture.content)
-                writer.writerow([name, *tables.cells(picture.line.record)])
+                writer.writerows((name, *cells) for cells in tables.cells(columns_of([picture.record])))
         tree.add(TABLE, table)
     return {"folders": {folder: name for name, folder in folders.items()}}
 
@@ -48,10 +48,10 @@ def write_huggingface(tree: Tree, pictures: Iterable[Picture], classes: Sequence
     names = [clean(name) for name in classes]
     schema = _hugging_schema(names)
     for shard, some in enumerate(_shards(pictures)):
-        records = [picture.line.record for picture in some]
-        plain = arrow.Table.from_batches([tables.batch(records)] if records else [], tables.schema())
-        images = [{"bytes": p.content, "path": f"{p.line.row.task}.{p.suffix}"} for p in some]
-        labels = [numbers[picture.line.row.class_name] for picture in some]
+        records = [picture.record for picture in some]
+        plain = arrow.Table.from_batches([tables.batch(columns_of(records))] if records else [], tables.schema())
+        images = [{"bytes": p.content, "path": f"{p.row.task}.{p.suffix}"} for p in some]
+        labels = [numbers[picture.row.class_name] for picture in some]
         columns = [arrow.array(images, schema.field("image").type), arrow.array(labels, arrow.int64())]
         columns += [plain["image"], *(plain[name] for name in _PLAIN)]
         content = BytesIO()

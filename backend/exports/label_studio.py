@@ -28,15 +28,14 @@ def write_label_studio(path: Path, lines: Iterable[Lines], project: Project) -> 
 def _task(line: Line, config: ImageClasses) -> dict[str, Any]:
     """Without who annotated it: Label Studio refuses an import that names people it does not know. They are in
     `al_annotators`."""
+    record = line.record
     weights = {
-        f"{OURS}{name}": value
-        for name, value in line.record.items()
-        if name not in _ELSEWHERE and value not in (None, [])
+        f"{OURS}{name}": value for name, value in record.items() if name not in _ELSEWHERE and value not in (None, [])
     }
     image = read_json(line.row.data).get(config.field)
     annotation = {"result": config.result_of(line.row.class_name), "was_cancelled": False, "ground_truth": False}
     return {
         "id": line.row.task,
-        "data": {config.field: image, **line.record["data"], **weights},
+        "data": {config.field: image, **record["data"], **weights},
         "annotations": [annotation],
     }

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -16,13 +15,13 @@ from backend.exports.wish import Wish
 from jobs import estimates
 from store import weighted_facts, weighted_set
 from store.tables import Project, Subset
-from store.weighted_set import Part
+from store.weighted_set import Part, WeightedRows
 
 KIND = "iwes weighted training set"
 VERSION = 1
 
 
-_KIND = attrgetter("provenance", "class_name", "stratum", "round")
+_KIND = ("provenance", "class_name", "stratum", "round")
 
 
 class Tally:
@@ -42,18 +41,18 @@ class Tally:
 
     def counted(self, lines: Iterable[Lines]) -> Iterator[Lines]:
         for some in lines:
-            self.add(some)
+            self.add(some.rows, some.columns["weight"], some.json)
             yield some
 
-    def add(self, lines: Lines) -> None:
-        rows, weights = lines.rows, [record["weight"] for record in lines.records]
-        if not rows:
+    def add(self, rows: WeightedRows, weights: Sequence[float], json: bytes) -> None:
+        if not len(rows):
             return
-        self._digest.update(b"\n".join(lines.json) + b"\n")
-        self._kinds.update(map(_KIND, rows))
+        self._digest.update(json)
+        self._kinds.update(zip(*(rows[name] for name in _KIND), strict=True))
         self._sum += sum(weights)
         self._squares += sum([weight * weight for weight in weights])
-        drawn = [row.weight * row.probability for row in rows if row.model_version is not None and row.probability]
+        chances = zip(rows["model_version"], rows["probability"], rows["weight"], strict=True)
+        drawn = [weight * chance for version, chance, weight in chances if version is not None and chance]
         self._drawn += len(drawn)
         self._capped += sum([share < 1.0 - 1e-12 for share in drawn])
 

@@ -7,16 +7,18 @@ from typing import NamedTuple
 
 from backend.exports.errors import NotNow
 from backend.exports.manifest import Tally
-from backend.exports.record import Line, Lines
+from backend.exports.record import Lines, Record
 from jobs.images import Originals
 from jobs.images.reasons import Away, SetAside
 from jobs.workplace import Workplace
 from store.tables import Project
+from store.weighted_set import WeightedRow, WeightedRows
 from studio.client import Client
 
 
 class Picture(NamedTuple):
-    line: Line
+    row: WeightedRow
+    record: Record
     content: bytes
     suffix: str
 
@@ -26,12 +28,13 @@ def pictures(place: Workplace, project: Project, lines: Iterable[Lines], tally: 
     cannot be had now fails the export: what is there now and not later would be another set."""
     client = None if project.root is not None else Client(project.studio_url, project.token)
     originals = Originals(project, client, place.settings.image_prefixes)
-    tasks = ((line, {project.field: line.record["image"]}) for some in lines for line in some)
-    for line, found in originals.beside(tasks):
+    records = ((line, line.record) for some in lines for line in some)
+    tasks = ((one, {project.field: one[1]["image"]}) for one in records)
+    for (line, record), found in originals.beside(tasks):
         if isinstance(found, Away):
             raise NotNow(f"the image of task {line.row.task} cannot be had now: {found}; try again later")
         if isinstance(found, SetAside):
             tally.left_out[line.row.task] = str(found)
             continue
-        tally.add(Lines([line.row], [line.record], [line.json]))
-        yield Picture(line, found.content, found.suffix)
+        tally.add(WeightedRows.of([line.row]), [record["weight"]], line.json + b"\n")
+        yield Picture(line.row, record, found.content, found.suffix)

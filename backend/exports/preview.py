@@ -29,6 +29,6 @@ def preview(place: Workplace, project_id: int, wish: Wish, first: int = FIRST) -
     the paper it has to look at all rows first. Raises ExportError, BadSubset, UnknownProject."""
     with place.store.snapshot() as session:
         project = projects.by_id(session, project_id)
-        every = (record for some in Writing(place, session, project, wish).lines() for record in some.records)
+        every = (line.record for some in Writing(place, session, project, wish).lines() for line in some)
         rows = list(islice(every, first))
         return Preview(list(COLUMNS), rows, weighted_facts.most(session, project, wish.part(session, project)))

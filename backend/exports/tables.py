@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import IO, Any
 
-from backend.exports.record import Lines, Record, as_json
+from backend.exports.record import Columns, Lines
 from iwes.training_set.columns import COLUMNS
 
 FORMULA = re.compile(r"'|[\t\r\n]|\s*[=+\-@＝＋－＠]")
@@ -20,14 +21,14 @@ apostrophe there. Whoever reads the file takes one away from each text that begi
 def write_jsonl(path: Path, lines: Iterable[Lines]) -> None:
     with path.open("wb") as file:
         for some in lines:
-            file.write(b"".join([line + b"\n" for line in some.json]))
+            file.write(some.json)
 
 
 def write_csv(path: Path, lines: Iterable[Lines]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv_writer(file, list(COLUMNS))
         for some in lines:
-            writer.writerows([cells(record) for record in some.records])
+            writer.writerows(cells(some.columns))
 
 
 def csv_writer(file: IO[str], columns: list[str]) -> Any:
@@ -36,22 +37,27 @@ def csv_writer(file: IO[str], columns: list[str]) -> Any:
     return writer
 
 
-def cells(record: Record) -> list[object]:
-    """In the order of the columns. Only what people wrote can be a formula: all else is made here."""
-    task, image, class_name, *numbers, annotations, annotators, created, updated, data = record.values()
-    return [
-        *(task, _text_cell(image), _text_cell(class_name), *numbers),
-        *(_wholes_cell(annotations), _wholes_cell(annotators), created, updated, as_text(data)),
-    ]
+def cells(columns: Columns) -> Iterator[tuple[object, ...]]:
+    """Row by row. Only what people wrote can be a formula: all else is made here."""
+    texts = {name: map(_text_cell, columns[name]) for name in ("image", "class")}
+    lists = {name: map(_wholes_cell, columns[name]) for name in ("annotations", "annotators")}
+    changed = columns | texts | lists | {"data": map(bytes.decode, columns["data"])}
+    return zip(*changed.values(), strict=True)
 
 
 def write_parquet(path: Path, lines: Iterable[Lines]) -> None:
+    """Each batch is packed behind the back of the next, which needs no Python."""
     import pyarrow.parquet as parquet
 
-    with parquet.ParquetWriter(path, schema()) as writer:
+    with parquet.ParquetWriter(path, schema()) as writer, ThreadPoolExecutor(1) as behind:
+        packed: Future[None] | None = None
         for some in lines:
-            if some.records:
-                writer.write_batch(batch(some.records))
+            made = batch(some.columns) if len(some.rows) else None
+            if packed is not None:
+                packed.result()
+            packed = behind.submit(writer.write_batch, made) if made is not None else None
+        if packed is not None:
+            packed.result()
 
 
 def schema() -> Any:
@@ -68,11 +74,10 @@ def schema() -> Any:
     return arrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
 
 
-def batch(records: Sequence[Record]) -> Any:
+def batch(columns: Columns) -> Any:
     """Of Arrow, in the schema above."""
     import pyarrow as arrow
 
-    columns = dict(zip(COLUMNS, zip(*[record.values() for record in records], strict=True), strict=True))
     arrays = []
     for field in (kinds := schema()):
         values, kind = columns[field.name], COLUMNS[field.name]
@@ -81,7 +86,7 @@ def batch(records: Sequence[Record]) -> Any:
         elif kind == "wholes":
             arrays.append(_lists(values))
         else:
-            arrays.append(arrow.array([as_text(data) for data in values] if kind == "json" else values, field.type))
+            arrays.append(arrow.array(values, field.type))
     return arrow.RecordBatch.from_arrays(arrays, schema=kinds)
 
 
@@ -91,10 +96,6 @@ def _lists(values: Sequence[list[int]]) -> Any:
 
     ends = [0, *accumulate(map(len, values))]
     return arrow.ListArray.from_arrays(arrow.array(ends, arrow.int32()), list(chain.from_iterable(values)))
-
-
-def as_text(value: Any) -> str:
-    return as_json(value).decode()
 
 
 def _text_cell(value: str | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,32 +14,28 @@ import iwes
 from backend.exports.wish import Weights
 from store import weighted_facts, weighted_set
 from store.tables import Project, Round
-from store.weighted_set import LABELLED, RESERVE, UNLABELLED, Part, WeightedRow
+from store.weighted_set import LABELLED, RESERVE, UNLABELLED, Part, WeightedRow, WeightedRows
 
-Weigh = Callable[[WeightedRow], float]
+Weigh = Callable[[WeightedRows], Sequence[float]]
 
 
 def weighing(session: Session, project: Project, part: Part, weights: Weights) -> Weigh:
     """All but those of the paper depend on the other rows, which are read for it once, without their data."""
     if weights is Weights.PAPER:
-        return _paper
+        return lambda rows: rows["weight"]
     if weights is Weights.MEAN1:
         paper = [row.weight for row in weighted_set.rows(session, project, part, data=False)]
         mean = sum(paper) / len(paper) if paper else 1.0
-        return lambda row: row.weight / mean
+        return lambda rows: [weight / mean for weight in rows["weight"]]
     unbiased = _unbiased(session, project, part)
     if weights is Weights.UNBIASED:
-        return unbiased
+        return lambda rows: [unbiased(row) for row in rows]
     sums: Counter[str] = Counter()
     for row in weighted_set.rows(session, project, part, data=False):
         sums[row.stratum] += unbiased(row)  # type: ignore[assignment]
     sizes = weighted_facts.sizes(session, project)
     scale = {stratum: sizes[stratum] / mass if mass else 1.0 for stratum, mass in sums.items()}
-    return lambda row: unbiased(row) * scale[row.stratum]
-
-
-def _paper(row: WeightedRow) -> float:
-    return row.weight
+    return lambda rows: [unbiased(row) * scale[row.stratum] for row in rows]
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class _Sequence:
         return self.known[bisect_left(self.rounds, made, key=lambda round_: round_.drawn_at)]
 
 
-def _unbiased(session: Session, project: Project, part: Part) -> Weigh:
+def _unbiased(session: Session, project: Project, part: Part) -> Callable[[WeightedRow], float]:
     answered: Counter[tuple[str, int | None]] = Counter(
         (row.stratum, row.round)
         for row in weighted_set.rows(session, project, part, data=False)
