@@ -36,7 +36,7 @@ help:
 	@echo "make browser     a Chromium for the tests in a browser, where there is none (make test does it by itself)"
 	@echo "make screenshots the pictures in docs/screenshots, taken by the tests in a browser"
 	@echo "make lint        ruff, mypy and the import contract"
-	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text (FULL=1: all picks)"
+	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text, cleanlab (FULL=1: all picks)"
 	@echo "make bench-coverage  how often the intervals hold what they promise"
 	@echo "make bench-loop-coverage  the same for the estimates of the whole loop on digits (RUNS=200 K=50 NOISE=0 JSON=file)"
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"

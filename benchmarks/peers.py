@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 from baal.active.heuristics import Entropy
+from cleanlab.multiannotator import get_active_learning_scores
 from modAL.uncertainty import entropy_sampling
 from scipy import stats
 from skactiveml.base import SkactivemlClassifier
@@ -33,6 +34,15 @@ def small_text_entropy(probabilities: Array, k: int) -> Array:
     everything = np.arange(len(probabilities))
     nothing = everything[:0]
     return PredictionEntropy().query(Answers(), probabilities, everything, nothing, nothing, n=k)
+
+
+def active_lab(probabilities: Array, k: int, labelled: int = 1000) -> Array:
+    """cleanlab's ActiveLab. It judges the model by labels it has: the first of the rows, every tenth of them by two."""
+    given = np.full((labelled, 2), np.nan)
+    given[:, 0] = probabilities[:labelled].argmax(axis=1)
+    given[::10, 1] = given[::10, 0]
+    _, scores = get_active_learning_scores(given, probabilities[:labelled], probabilities[labelled:])
+    return labelled + np.argsort(scores)[:k]
 
 
 class FixedAnswers(SkactivemlClassifier):

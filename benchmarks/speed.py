@@ -121,16 +121,12 @@ def small_pool(full: bool) -> None:
     picks = peers.activeml_kcenter(features[50:], labelled, few)
     same = picks.tolist() == baselines.kcenter(rest, K, rng=rng())[:few].tolist()
     row("60,000 rows: k-center", ours, "scikit-activeml", theirs, "≥ 12×", f"same first {few} picks: {same}; {note}")
-    theirs = seconds(lambda: peers.small_text_entropy(p, K), 1)
     lazy = seconds(lambda: draw(lambda index: entropy(p[index]), K, rng=rng(), pool_size=SMALL))
-    row("60,000 rows: lazy IWeS-ent draw", lazy, "small-text", theirs, "report")
-    row(
-        "60,000 rows: eager IWeS-ent draw",
-        seconds(lambda: draw(entropy(p), K, rng=rng())),
-        "small-text",
-        theirs,
-        "report",
-    )
+    eager = seconds(lambda: draw(entropy(p), K, rng=rng()))
+    for name, ask in (("small-text", peers.small_text_entropy), ("cleanlab ActiveLab", peers.active_lab)):
+        theirs = seconds(lambda ask=ask: ask(p, K), 1)
+        row("60,000 rows: lazy IWeS-ent draw", lazy, name, theirs, "report")
+        row("60,000 rows: eager IWeS-ent draw", eager, name, theirs, "report")
 
 
 def per_pick(ask: Callable[[int], object], picks: int) -> float:

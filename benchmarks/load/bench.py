@@ -36,18 +36,28 @@ class Size:
     images: int = 5_000
     tasks: int = 20_000
     repeats: int = 2
+    tries: int = 3
+    """At a pace, for others to leave the machine alone."""
     k: int = 50
     labels: int = 60
     closing: int = 400
 
     @property
     def open_projects(self) -> int:
-        """One for each order to the backend: to warm up, and for each kind of connection flat out and paced twice."""
-        return 1 + 2 * (self.repeats + 2)
+        """One for each order to the backend: to warm up, and for each kind of connection flat out and at two paces."""
+        return 1 + 2 * (self.repeats + 2 * self.tries)
 
 
 QUICK = Size(
-    seconds=1.5, official_seconds=1.5, official_patience=4.0, rate=100.0, images=1_500, tasks=400, repeats=1, closing=3
+    seconds=1.5,
+    official_seconds=1.5,
+    official_patience=4.0,
+    rate=100.0,
+    images=1_500,
+    tasks=400,
+    repeats=1,
+    tries=1,
+    closing=3,
 )
 
 

@@ -16,7 +16,7 @@ def show(summary: Summary, console: Console) -> None:
     console.print(_measured(summary.measured))
     console.print(
         "Latencies in ms; at a given pace from the moment a webhook was due. CPU per webhook in ms: the server's, and "
-        "in brackets the senders'. “Others” is whatever else ran on this machine."
+        "in brackets the senders'. “Others” is whatever else ran on this machine, or on its host instead of it."
     )
     console.print(_summary(summary))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from redis.exceptions import RedisError
 from rq.job import JobStatus
 
 from backend.embedded.process import Process, Stack
@@ -70,7 +71,7 @@ def start(stack: Stack, place: Workplace, images: Path, names: list[str], traini
 def _is_on(training: Training) -> bool:
     try:
         return "epoch" in training.now().progress
-    except NotTraining:
+    except (NotTraining, RedisError):  # all is being started at once, and Redis has to wait for its turn too
         return False
 
 

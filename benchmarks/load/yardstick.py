@@ -93,7 +93,11 @@ def _prepare(connection: Any, _record: Any) -> None:
 
 
 class Yardstick(Changed):
-    """Served by the backend's own gunicorn, with all of its other settings."""
+    """Served by gunicorn with threads, and with all of the backend's other settings."""
+
+    def load_config(self) -> None:
+        super().load_config()
+        self.cfg.set("worker_class", "gthread")
 
     def load(self) -> Flask:
         return create_app(self._settings)
