@@ -6,9 +6,9 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,20 @@ class Pool:
     def settings(self) -> dict[str, Any]:
         return dict(self.call("GET", f"/api/projects/{self.id}/"))
 
+    def add(self, tasks: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Imports tasks with their annotations; returns their ids. Label Studio tries an import again when its SQLite
+        is locked by another request, and then without annotations, which its first try has taken out of the message.
+        Its answer tells, and the tasks are imported anew."""
+        given = sum(len(task.get("annotations", [])) for task in tasks)
+        for _ in range(5):
+            answer = self.call("POST", f"/api/projects/{self.id}/import?return_task_ids=1", tasks)
+            assert answer["task_count"] == len(tasks)
+            if answer["annotation_count"] == given:
+                return list(answer["task_ids"])
+            body = {"selectedItems": {"all": False, "included": answer["task_ids"]}}
+            self.call("POST", f"/api/dm/actions?id=delete_tasks&project={self.id}", body)
+        raise AssertionError("Label Studio has lost the annotations of every import")
+
     def exported(self) -> list[dict[str, Any]]:
         return list(self.call("GET", f"/api/projects/{self.id}/export?exportType=JSON"))
 
@@ -123,23 +137,15 @@ def make_pool(
     annotations: Callable[[str], list[dict[str, Any]]] = lambda name: [],
 ) -> Pool:
     """`annotations` are those that a file's task is imported with."""
-    session = token_session(studio.token)
-
-    def post(path: str, body: Any) -> Any:
-        answer = session.post(studio.url + path, json=body, timeout=120)
-        answer.raise_for_status()
-        return answer.json()
-
-    project = post("/api/projects/", {"title": "digits", "label_config": config or label_config(DIGITS)})["id"]
-    post(
-        "/api/storages/localfiles",
-        {"project": project, "path": str(studio.files_root / "digits"), "use_blob_urls": True},
-    )
+    pool = Pool(studio, 0, [], truth)
+    body = {"title": "digits", "label_config": config or label_config(DIGITS)}
+    pool = replace(pool, id=pool.call("POST", "/api/projects/", body)["id"])
+    storage = {"project": pool.id, "path": str(studio.files_root / "digits"), "use_blob_urls": True}
+    pool.call("POST", "/api/storages/localfiles", storage)
     tasks = [
         {"data": {"image": f"/data/local-files/?d=digits/{name}"}, "annotations": annotations(name)} for name in truth
     ]
-    answer = post(f"/api/projects/{project}/import?return_task_ids=1", tasks)
-    return Pool(studio, project, list(answer["task_ids"]), truth)
+    return replace(pool, task_ids=pool.add(tasks))
 
 
 def choice(class_name: str, control: str = CONTROL) -> list[dict[str, Any]]:

@@ -228,7 +228,7 @@ def test_tasks_imported_with_labels_after_connecting_are_found_and_deleted_ones_
         {"data": {"image": f"/data/local-files/?d=digits/{name}"}, "annotations": [{"result": choice(many[name])}]}
         for name in names
     ]
-    ids = _imported(made, tasks)
+    ids = made.add(tasks)
     reconcile_project(live, done.project.id)
     with live.store.read() as session:
         assert pool.came_labelled(session, done.project) == 30
@@ -243,18 +243,6 @@ def test_tasks_imported_with_labels_after_connecting_are_found_and_deleted_ones_
     with live.store.read() as session:
         assert member not in {draw.task.studio_id for draw in subsets.members(session, subset)}
     await_(lambda: _selected(live, subset.id) >= 4, "another in its place")
-
-
-def _imported(made: Pool, tasks: list[dict[str, Any]]) -> list[int]:
-    """Label Studio tries an import again when its SQLite is locked by another request, and then without annotations,
-    which its first try has taken out of the message. Its answer tells."""
-    for _ in range(5):
-        answer = made.call("POST", f"/api/projects/{made.id}/import?return_task_ids=1", tasks)
-        if answer["annotation_count"] == len(tasks):
-            return list(answer["task_ids"])
-        body = {"selectedItems": {"all": False, "included": answer["task_ids"]}}
-        made.call("POST", f"/api/dm/actions?id=delete_tasks&project={made.id}", body)
-    raise AssertionError("Label Studio has lost the annotations of every import")
 
 
 def _selected(live: Workplace, subset_id: int) -> int:

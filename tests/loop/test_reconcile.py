@@ -116,9 +116,8 @@ def test_tasks_added_deleted_and_imported_with_annotations(still: Workplace, con
     undrawn = [task for task in pool.task_ids if task not in drawn_tasks(still, project, 0)]
     _silence(pool)
     image = "/data/local-files/?d=digits/0000.png"
-    pool.call("POST", f"/api/projects/{pool.id}/import", [{"data": {"image": image}}] * 3)
-    given = [{"data": {"image": image}, "annotations": [{"result": choice("4")}]}] * 2
-    pool.call("POST", f"/api/projects/{pool.id}/import", given)
+    pool.add([{"data": {"image": image}}] * 3)
+    pool.add([{"data": {"image": image}, "annotations": [{"result": choice("4")}]}] * 2)
     pool.call("DELETE", f"/api/tasks/{undrawn[0]}/")
     body = {"selectedItems": {"all": False, "included": undrawn[1:4]}}
     pool.call("POST", f"/api/dm/actions?id=delete_tasks&project={pool.id}", body)
@@ -247,7 +246,7 @@ def test_what_is_read_follows_what_changed_not_the_size_of_the_project(
     monkeypatch.setattr("jobs.reconcile.OVERLAP", timedelta())  # else the import below would be read once more
     pool = make_pool(studio, truth)
     extra = [{"data": {"image": "/data/local-files/?d=digits/0000.png"}}] * 1500
-    pool.call("POST", f"/api/projects/{pool.id}/import", extra)
+    pool.add(extra)
     time.sleep(1.1)  # Label Studio tells its time in whole seconds
     project = connect(still, pool.studio.url, pool.studio.token, pool.id, Options(k=8, seed_size=8)).project
     wire = Wire(studio.url)
