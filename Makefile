@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast browser screenshots lint setup clean bench-speed bench-coverage bench-loop-coverage bench-models bench-labels bench-subsets bench-workers bench-exports load faults
+.PHONY: help demo test test-fast browser screenshots lint setup clean bench bench-speed bench-coverage bench-loop-coverage bench-models bench-labels bench-subsets bench-workers bench-exports load faults
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
@@ -36,7 +36,8 @@ help:
 	@echo "make browser     a Chromium for the tests in a browser, where there is none (make test does it by itself)"
 	@echo "make screenshots the pictures in docs/screenshots, taken by the tests in a browser"
 	@echo "make lint        ruff, mypy and the import contract"
-	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text, cleanlab (FULL=1: all picks)"
+	@echo "make bench           bench-labels, bench-speed and bench-loop, one after the other: all of docs/benchmarks.md; hours"
+	@echo "make bench-speed     selection next to modAL, Baal, scikit-activeml, small-text, cleanlab (FULL=1: all picks; FRESH=1 PAGE=1)"
 	@echo "make bench-coverage  how often the intervals hold what they promise"
 	@echo "make bench-loop-coverage  the same for the estimates of the whole loop on digits (RUNS=200 K=50 NOISE=0 JSON=file)"
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
@@ -87,8 +88,16 @@ lint: $(OURS)
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
+# One after the other, also with -j: each needs the machine for itself.
+bench:
+	@$(MAKE) bench-labels
+	@$(MAKE) bench-speed
+	@$(MAKE) bench-loop
+
 bench-speed: $(OURS)
-	@PATH="$(CURDIR)/.tools/bin:$$PATH" $(RUN) benchmarks/speed.py $(if $(FULL),--full)
+	@$(UV) pip install --quiet --python .venv --override overrides.txt -e '.[bench]'
+	@PATH="$(CURDIR)/.tools/bin:$$PATH" $(RUN) -m benchmarks.speed $(if $(FULL),--full) $(if $(FRESH),--fresh) \
+	  $(if $(PAGE),--page-only)
 
 bench-coverage: $(OURS)
 	@$(RUN) benchmarks/coverage.py

@@ -1,5 +1,7 @@
 """How the peers are asked the same question: the k most informative rows of given probabilities and features."""
 
+from __future__ import annotations
+
 import warnings
 
 import numpy as np
@@ -11,7 +13,8 @@ from skactiveml.base import SkactivemlClassifier
 from skactiveml.pool import Badge, CoreSet
 from small_text.query_strategies import PredictionEntropy
 
-Array = np.ndarray
+from benchmarks.speed.measure.asked import Array
+
 warnings.filterwarnings("ignore")
 
 
@@ -23,17 +26,17 @@ class Answers:
 
 
 def modal_entropy(probabilities: Array, k: int) -> Array:
-    return entropy_sampling(Answers(), probabilities, n_instances=k)[0]
+    return np.asarray(entropy_sampling(Answers(), probabilities, n_instances=k)[0])
 
 
 def baal_entropy(probabilities: Array, k: int) -> Array:
-    return Entropy()(probabilities)[:k]
+    return np.asarray(Entropy()(probabilities)[:k])
 
 
 def small_text_entropy(probabilities: Array, k: int) -> Array:
     everything = np.arange(len(probabilities))
     nothing = everything[:0]
-    return PredictionEntropy().query(Answers(), probabilities, everything, nothing, nothing, n=k)
+    return np.asarray(PredictionEntropy().query(Answers(), probabilities, everything, nothing, nothing, n=k))
 
 
 def active_lab(probabilities: Array, k: int, labelled: int = 1000) -> Array:
@@ -45,17 +48,17 @@ def active_lab(probabilities: Array, k: int, labelled: int = 1000) -> Array:
     return labelled + np.argsort(scores)[:k]
 
 
-class FixedAnswers(SkactivemlClassifier):
+class FixedAnswers(SkactivemlClassifier):  # type: ignore[misc]
     """The same for scikit-activeml, which wants a classifier of its own kind."""
 
     def __init__(self, probabilities: Array | None = None, classes: list[int] | None = None) -> None:
         super().__init__(classes=classes)
         self.probabilities = probabilities
 
-    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> "FixedAnswers":
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> FixedAnswers:
         return self
 
-    def predict_proba(self, X: Array) -> Array:
+    def predict_proba(self, X: Array) -> Array | None:
         return self.probabilities
 
 

@@ -1,0 +1,1 @@
+"""What runs in the peers' environment: it imports nothing but numpy, scipy, iwes and the peers."""
