@@ -41,23 +41,25 @@ def _bars(axes: Any, report: Report) -> None:
     places: dict[float, str] = {}
     below = 0.0
     label: str | None = "wanted at least"
+    ratios = [1.0, *(one.faster for one in report.times)]
     for (rows, task), found in report.tasks().items():
         _above(axes, below, f"{rows:,} rows: {task}")
         for one in found:
             below += TITLE if one is found[0] else 1
             places[below] = one.peer
             axes.barh(below, one.faster - 1, 0.78, left=1, color=COLOURS.get(one.peer, "#999999"))
-            _beside(axes, max(1.0, one.faster), below, times(one.faster))
+            few = "" if one.picks == report.made.settings.k else f" (from {one.picks} picks)"
+            _beside(axes, max(1.0, one.faster), below, times(one.faster) + few)
             if one.wanted is not None:
                 axes.plot([one.wanted] * 2, [below - 0.39, below + 0.39], color="black", linewidth=2, label=label)
                 label = None
         below += 1.25
     axes.set_xscale("log")
-    axes.axvline(1, color="black", linewidth=1)
+    if min(ratios) < 1:
+        axes.axvline(1, color="black", linewidth=1)
     axes.set_yticks(list(places), list(places.values()))
     axes.set_ylim(below - 0.5, -0.6)
-    axes.set_xlim(0.8 * min([1.0, *(one.faster for one in report.times)]), None)
-    axes.margins(x=0.1)
+    axes.set_xlim(min(ratios), 2.5 * max(ratios))  # with room for the figure beside the longest
     axes.xaxis.set_major_formatter(lambda ratio, _: f"{ratio:,g}×" if ratio >= 1 else f"1/{1 / ratio:,g}")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
@@ -68,7 +70,8 @@ def _bars(axes: Any, report: Report) -> None:
 
 
 def _above(axes: Any, place: float, text: str) -> None:
-    axes.annotate(text, (0.005, place), xycoords=("axes fraction", "data"), va="center", fontsize=9, weight="bold")
+    looks = {"va": "center", "fontsize": 9, "weight": "bold"}
+    axes.annotate(text, (0, place), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points", **looks)
 
 
 def _beside(axes: Any, ratio: float, place: float, text: str) -> None:

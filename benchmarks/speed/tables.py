@@ -31,9 +31,9 @@ def tables(report: Report, picture: str) -> str:
 def _explained(settings: Settings) -> str:
     slow = "" if settings.full else f"; BADGE and k-center of peers are extrapolated from {settings.few} picks"
     return (
-        f"Choosing {settings.k:,} rows out of {settings.classes} classes and {settings.features} features, ours and "
-        f"the peer's in one process on the same arrays, on one thread, processor times{slow}. A lazy draw is faster "
-        "because its rule, unlike a peer's top k, need not look at every row."
+        f"What it takes to choose {settings.k:,} rows ({settings.classes} classes, {settings.features} features), for "
+        f"us and for a peer, in one process on the same arrays, one thread, processor times{slow}. A draw by IWeS is "
+        "another rule than the peers' top k; a lazy one need not look at every row."
     )
 
 
