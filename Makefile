@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast browser screenshots lint setup clean bench bench-speed bench-coverage bench-loop-coverage bench-models bench-labels bench-subsets bench-workers bench-exports load faults
+.PHONY: help demo test test-fast browser screenshots lint setup clean bench bench-speed bench-coverage bench-loop-coverage bench-models bench-labels bench-loop bench-subsets bench-workers bench-exports load faults
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
@@ -41,9 +41,11 @@ help:
 	@echo "make bench-coverage  how often the intervals hold what they promise"
 	@echo "make bench-loop-coverage  the same for the estimates of the whole loop on digits (RUNS=200 K=50 NOISE=0 JSON=file)"
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
-	@echo "make bench-labels    labels needed by eighteen rules on five kinds of pools; hours, goes on where it was"
+	@echo "make bench-labels    labels needed by nineteen rules on five kinds of pools; hours, goes on where it was"
 	@echo "                     (DATA='mnist-5000 fashion-mnist=folder' POOL=clean RULE='random margin' SEEDS=5 PAGE=1)"
 	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST; an hour of processor time (FASHION=folder)"
+	@echo "make bench-loop      from the k-th label to the next batch, and annotators beside a training; half an hour"
+	@echo "                     (ROUNDS=5 K=50 LABELS=500 ANNOTATORS=8 QUICK=1 PAGE=1 JSON=file)"
 	@echo "make bench-workers   a selection by two models with one worker and with two"
 	@echo "make bench-exports   a million rows out of the store, to files and over HTTP (ROWS=1000000 REPEATS=1 JSON=file)"
 	@echo "make load            webhooks from 64 senders while a training runs; ten minutes (SECONDS=15 JSON=file QUICK=1"
@@ -120,6 +122,12 @@ bench-labels: $(OURS)
 	@OMP_NUM_THREADS=1 $(RUN) -m benchmarks.labels $(foreach one,$(DATA),--data '$(one)') $(foreach one,$(POOL),--pool '$(one)') \
 	  $(foreach one,$(RULE),--rule '$(one)') $(if $(SEEDS),--seeds '$(SEEDS)') $(if $(WORKERS),--workers '$(WORKERS)') \
 	  $(if $(PAGE),--page-only)
+
+bench-loop: setup
+	@$(UV) pip install --quiet --python .venv --override overrides.txt -e '.[bench]'
+	@exec $(RUN) -m benchmarks.loop $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(K),--k '$(K)') \
+	  $(if $(LABELS),--labels '$(LABELS)') $(if $(ANNOTATORS),--annotators '$(ANNOTATORS)') \
+	  $(if $(QUICK),--quick) $(if $(PAGE),--page-only) $(if $(JSON),--json '$(JSON)')
 
 bench-workers: $(OURS)
 	@$(RUN) -m benchmarks.two_workers

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+BEGIN = "<!-- results: written by python -m "
 END = "<!-- end of results -->"
+
+
+class BadPage(ValueError):
+    """A page whose marks do not tell where a part ends; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -18,14 +23,17 @@ class Part:
 
     @property
     def begin(self) -> str:
-        return f"<!-- results: written by python -m {self.program} -->"
+        return f"{BEGIN}{self.program} -->"
 
     def write(self, path: Path, results: str) -> None:
-        """Replace what is between the two marks; a page without them gets both at its end."""
+        """Replace what is between the two marks; a page without them gets both at its end. Parts of other programs are
+        left alone, and so is a page in which this part has lost its end: what is whose cannot be told there."""
         text = path.read_text() if path.exists() else f"# {self.title}\n"
         before, begin, rest = text.partition(self.begin)
-        _, end, after = rest.partition(END)
-        if not (begin and end):
+        old, end, after = rest.partition(END)
+        if begin and (not end or BEGIN in old):
+            raise BadPage(f"{path}: the results of {self.program} have no {END}: put it back where they end")
+        if not begin:
             before, after = text.rstrip("\n") + "\n\n", "\n"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{before}{self.begin}\n{results.strip()}\n{END}{after}")
