@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from benchmarks import results
 from benchmarks.labels import figure, tables, work
 from benchmarks.labels.data import DATASETS, NoData
+from benchmarks.labels.model import NoWeights
 from benchmarks.labels.options import options
 from benchmarks.labels.pools import POOLS
 from benchmarks.labels.run import Run
@@ -22,7 +23,7 @@ def main(words: Sequence[str] | None = None) -> int:
     asked = options(words)
     try:
         runs = results.load(asked.json, Run.from_dict) if asked.page_only else work.finish(work.jobs(asked), asked)
-    except NoData as error:
+    except (NoData, NoWeights) as error:
         print(error, file=sys.stderr)
         return 2
     if not asked.page_only:

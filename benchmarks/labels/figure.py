@@ -19,6 +19,7 @@ LOOKS = {
     "coreset": ("#56B4E9", "X"),
     "ent-paper": ("#D55E00", "^"),
     "ent-floor": ("#009E73", "P"),
+    "ent-low": ("#F0E442", "*"),
     "ent-pool-sharp": ("#0072B2", "D"),
 }
 COLUMNS = 3

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from torch import nn
 
+from benchmarks.labels.enlarged import Enlarged
 from benchmarks.labels.pools import Pool
-from models import networks, pretrained
+from models import networks, pretrained, recipe, training
 from models.calibration import calibrate
 from models.classifier import Classifier
 from models.device import choose
@@ -21,10 +22,14 @@ from models.feed import Picked
 from models.heads import LinearHead
 from models.learner import Examples, Learner, Rows
 from models.network_learner import FittedNetwork, FullLearner, HeadLearner
-from models.recipe import DEFAULT, HEAD
 
 SMALL = "small-cnn"
-DESCRIBED_AT_ONCE = 256
+PAPER = "vgg16-paper"
+"""The paper's network, trained in full from torchvision's weights by the paper's recipe. For a GPU."""
+
+
+class NoWeights(ValueError):
+    """The pre-trained weights that a learner starts from are not here; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -40,27 +45,36 @@ class Trained:
         assert isinstance(fitted, FittedNetwork)  # noqa: S101
         if fitted.image_size is None:
             return np.asarray(rows[:], np.float32)
-        parts = [slice(start, start + 4096) for start in range(0, len(rows), 4096)]
-        backbone: Any = fitted.module.backbone
-        with torch.inference_mode():
-            found = [backbone(torch.from_numpy(np.array(rows[part])).to(fitted.compute.device)) for part in parts]
-        return np.concatenate([part.cpu().numpy() for part in found])
+        network: Any = fitted.module
+        return training.logits(nn.Sequential(network.backbone, network.head[:-1]), rows, compute=fitted.compute)
 
 
-def learner_for(name: str, pool: Pool) -> Learner:
-    """The small network, or a linear head on descriptions."""
-    compute = choose("cpu")
+def learner_for(name: str, pool: Pool, cache: Path, device: str = "cpu") -> Learner:
+    """The small network, a linear head on descriptions, or the paper's. Raises NoWeights."""
+    compute = choose(device)
     if name == SMALL:
-        return FullLearner(SMALL, DEFAULT, compute)
+        return FullLearner(SMALL, recipe.DEFAULT, compute)
+    if name == PAPER:
+        start = pretrained.find("vgg16", cache)
+        if start is None:
+            raise NoWeights(f"the paper's VGG16 starts from torchvision's weights; put the file vgg16.pth into {cache}")
+        return FullLearner("vgg16", recipe.PAPER, compute, start)
     width = pool.images.shape[1]
     return HeadLearner(
         lambda: networks.backbone(name),
         lambda classes: LinearHead(width, classes),
         frozen=name,
         input_size=networks.input_size(name),
-        recipe=HEAD,
+        recipe=recipe.HEAD,
         compute=compute,
     )
+
+
+def settle(learner: Learner, first: Trained) -> None:
+    """Later models take the learning rate that was chosen on the seed set, as in the paper."""
+    if isinstance(learner, FullLearner):
+        rate = first.classifier.fitted.metrics["learning_rate"]
+        learner.recipe = replace(learner.recipe, learning_rate=rate)
 
 
 def train(
@@ -86,27 +100,24 @@ def described(pool: Pool, name: str, cache: Path) -> Pool:
     """The pool with descriptions in the place of images where the learner is a head; each image is described once."""
     if name == SMALL:
         return pool
+    if name == PAPER:
+        size = networks.input_size("vgg16")
+        return replace(pool, images=Enlarged(pool.images, size), test_images=Enlarged(pool.test_images, size))
     return replace(
         pool, images=_descriptions(pool.images, name, cache), test_images=_descriptions(pool.test_images, name, cache)
     )
 
 
-def _descriptions(images: NDArray[np.uint8], name: str, cache: Path) -> NDArray[np.float32]:
-    digest = hashlib.sha256(np.ascontiguousarray(images).tobytes()).hexdigest()[:16]
+def _descriptions(images: Rows, name: str, cache: Path) -> NDArray[np.float32]:
+    digest = hashlib.sha256(np.ascontiguousarray(images[:]).tobytes()).hexdigest()[:16]
     path = cache / f"{name}-{digest}.npy"
     if path.exists():
         return np.asarray(np.load(path))
     weights = pretrained.find(name, cache, download=False)
     backbone = networks.backbone(name, pretrained=weights).eval()
-    size = networks.input_size(name)
-    found = []
-    with torch.inference_mode():
-        for start in range(0, len(images), DESCRIBED_AT_ONCE):
-            some = torch.from_numpy(np.array(images[start : start + DESCRIBED_AT_ONCE])).float()
-            larger = torch.nn.functional.interpolate(some, (size, size), mode="bilinear", antialias=True)
-            found.append(backbone(larger.round().clamp(0, 255).to(torch.uint8)).numpy())
+    found = training.logits(backbone, Enlarged(images, networks.input_size(name)), compute=choose("cpu"))
     cache.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(f".{os.getpid()}.npy")  # another process may be at the same images
-    np.save(beside, np.concatenate(found))
+    np.save(beside, found)
     beside.replace(path)
-    return np.concatenate(found)
+    return found

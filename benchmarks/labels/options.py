@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.labels.data import DATASETS
+from benchmarks.labels.model import PAPER
 from benchmarks.labels.pools import POOLS
 from benchmarks.labels.rules import RULES
 from benchmarks.labels.settings import SIZES, USUAL, Settings
@@ -26,6 +27,11 @@ class Options:
     cache: Path
     docs: Path
     page_only: bool
+    paper: bool
+    device: str
+
+    def learner(self, data: str) -> str:
+        return PAPER if self.paper else DATASETS[data].learner
 
     @property
     def journal(self) -> Path:
@@ -51,6 +57,8 @@ def options(words: Sequence[str] | None = None) -> Options:
         given.cache,
         given.docs,
         given.page_only,
+        given.paper,
+        given.device,
     )
 
 
@@ -76,6 +84,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rounds", type=_count)
     made.add_argument("--cache", type=Path, default=PROJECT / ".cache", help="finished runs and descriptions (.cache)")
     made.add_argument("--docs", type=Path, default=PROJECT / "docs", help="where page and pictures go (docs)")
+    made.add_argument(
+        "--paper",
+        action="store_true",
+        help="train the paper's VGG16 by the paper's recipe, from torchvision's weights (downloaded, or in --cache)",
+    )
+    made.add_argument("--device", default="cpu", help="cpu, cuda or auto (cpu)")
     made.add_argument("--page-only", action="store_true", help="make the page again from its JSON; run nothing")
     return made
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.subsets.fashion import Labelled
+from models.learner import Rows
 
 RARE, OFTEN = 1, 10
 WRONG, JUNK = 0.1, 0.05
@@ -22,10 +22,10 @@ class Pool:
     """`answers` (n,): what the annotator says of each image, −1 where it is skipped because it shows nothing; `truth`
     (n,): what it is. They differ where labels are wrong."""
 
-    images: NDArray[Any]
+    images: Rows
     answers: NDArray[np.int64]
     truth: NDArray[np.int64]
-    test_images: NDArray[Any]
+    test_images: Rows
     test_labels: NDArray[np.int64]
     classes: int
 

@@ -142,6 +142,7 @@ RULES = {
         Rule("loss-paper", "IWeS-loss (paper)", drawn(loss), labelled_pool=True, ours=True),
         Rule(DEFAULT, "IWeS-ent, floor 0.05", drawn(entropy, floor=0.05), ours=True),
         Rule("ent-sharp", "IWeS-ent, floor 0.05, sharpness 3", drawn(entropy, floor=0.05, sharpness=3.0), ours=True),
+        Rule("ent-low", "IWeS-ent, floor 0.01, sharpness 2", drawn(entropy, floor=0.01, sharpness=2.0), ours=True),
         Rule(
             "ent-pool",
             "IWeS-ent, floor 0.05, scaled to the pool",

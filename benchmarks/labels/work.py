@@ -16,7 +16,6 @@ from benchmarks.labels.options import Options
 from benchmarks.labels.pools import POOLS, Pool
 from benchmarks.labels.rules import RULES
 from benchmarks.labels.run import Job, Run, measure
-from benchmarks.labels.settings import Settings
 from benchmarks.subsets.fashion import Labelled
 
 POOL_SEED = 20_230
@@ -40,7 +39,7 @@ def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
 
     def counts(run: Run) -> bool:
         name = run.job.data
-        same = (digests.get(name), asked.sizes[name], DATASETS[name].learner)
+        same = (digests.get(name), asked.sizes[name], asked.learner(name))
         return same == (run.digest, run.settings, run.learner)
 
     journal = Journal(asked.journal, Run.from_dict, counts)
@@ -49,10 +48,15 @@ def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
 
 
 def work(job: Job, asked: Options) -> Run:
-    path, learner = asked.data[job.data], DATASETS[job.data].learner
-    settings: Settings = asked.sizes[job.data]
+    path, learner = asked.data[job.data], asked.learner(job.data)
     return measure(
-        job, pool(job.data, path, job.pool, learner, asked.cache), read(job.data, path).digest, learner, settings
+        job,
+        pool(job.data, path, job.pool, learner, asked.cache),
+        read(job.data, path).digest,
+        learner,
+        asked.sizes[job.data],
+        weights_folder=asked.cache,
+        device=asked.device,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,9 +131,9 @@ def test_it_goes_on_where_it_was_and_writes_the_page(
     pytest.importorskip("matplotlib")
     made: list[Job] = []
 
-    def counted(job: Job, *rest: object) -> Run:
+    def counted(job: Job, *rest: Any, **options: Any) -> Run:
         made.append(job)
-        return measure(job, *rest)  # type: ignore[arg-type]
+        return measure(job, *rest, **options)
 
     monkeypatch.setattr(work, "measure", counted)
     monkeypatch.setitem(data.DATASETS, "mnist-5000", replace(data.DATASETS["mnist-5000"], read=lambda _: digits))
