@@ -23,6 +23,9 @@ from studio.connection import SECRET_HEADER
 TRUSTED_SECONDS = 2.0
 """How long a secret that opens nothing any more may still be taken, by a process that has not heard of it."""
 LONGEST = 256  # characters; ours have 43
+ARRIVED_AT = "iwes.arrived_at"
+"""Where a web server that begins many requests one after the other says when each had come. Of those with secrets that
+nobody knows, the first has the projects read, and the others find that they were read since."""
 
 
 class AccessDenied(PermissionError):
@@ -48,8 +51,9 @@ class Callers:
         self._known: dict[bytes, _Known] = {}
         self._all_since = -math.inf
 
-    def project(self, secret: str) -> Project | None:
-        digest, asked_at = _digest(secret), self._clock()
+    def project(self, secret: str, asked_at: float | None = None) -> Project | None:
+        """Whose secret it is: of the projects that there were when it was asked, which is now if not said otherwise."""
+        digest, asked_at = _digest(secret), self._clock() if asked_at is None else asked_at
         known = self._trusted(digest, asked_at)
         if known is None:
             with self._reading:  # many who do not know enough wait for one who reads
@@ -85,7 +89,8 @@ def calling_project(request: Request) -> Project:
     Raises AccessDenied."""
     secret = _shown(request)
     callers = cast(Callers, current_app.extensions["callers"])
-    project = callers.project(secret) if secret.isascii() and 0 < len(secret) <= LONGEST else None
+    arrived_at = request.environ.get(ARRIVED_AT)
+    project = callers.project(secret, arrived_at) if secret.isascii() and 0 < len(secret) <= LONGEST else None
     if project is None:
         raise AccessDenied("this call shows no secret of a connected project; connect it with `iwes connect`")
     logs.learn(project=project.id)

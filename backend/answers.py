@@ -7,13 +7,12 @@ import logging
 from flask import Flask, Response, jsonify, make_response, render_template, request
 from flask_wtf.csrf import CSRFError
 from gunicorn.http.errors import ParseException
-from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from backend.access import AccessDenied
 from backend.contract import contract
 from backend.exports.errors import ExportError, NotNow
+from store import database
 from store.projects import UnknownProject
 from store.subsets import BadSubset
 from studio.errors import BadMessage, StudioError
@@ -36,7 +35,7 @@ def answer_mistakes(app: Flask) -> None:
     app.register_error_handler(HTTPException, _refuse)
     for broken in (ClientDisconnected, ParseException):
         app.register_error_handler(broken, lambda error: _say(400, "the body breaks off, or its chunks are no HTTP"))
-    for kind in (StudioError, OperationalError, InterfaceError, PoolTimeout):
+    for kind in (StudioError, *database.AWAY):
         app.register_error_handler(kind, _away)
     app.register_error_handler(Exception, _fault)
 

@@ -2,7 +2,7 @@
 
 A thread for each would spend more time on taking turns than on its webhook. So the thread that accepts connections also
 reads what comes first. A webhook that is there in full goes to one other thread, the clerk, which begins all that wait,
-has them stored in one transaction, and answers each. Everything else gets a thread of its own, as gunicorn does it.
+has them stored in one transaction, and answers each. Everything else gets a thread of its own once its head is there.
 Neither of the two ever waits for a client.
 """
 
@@ -24,31 +24,37 @@ from types import FrameType
 from gunicorn.http import get_parser, wsgi
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from backend.access import ARRIVED_AT
+
 TOGETHER = 32
-"""The most webhooks that are begun before the first is answered: later ones would only keep the earlier waiting."""
+TOGETHER_SECONDS = 0.05
+"""The most webhooks that are begun before the first is answered, and how long that may take where the store is slow to
+say who is calling: later ones would only keep the earlier waiting."""
 FIRST_SECONDS = 5.0
-"""How long a new connection may be silent, or its webhook incomplete."""
+"""How long a new connection may be silent, or its head or webhook incomplete."""
 READ_AT_ONCE = 65_536
 CLERK_SECONDS = 0.02
 """How long nobody is let in while the clerk works. Of the threads of a process only one runs Python at a time, and two
 with much to do take turns only every few milliseconds: it is faster to let one end. A clerk that has to wait for the
 store holds up the others no longer than this."""
+QUIT_SECONDS = 2.0
 
+_METHOD = re.compile(rb"[A-Z]{0,16}(?: |\Z)")
 _BEGINS = b"POST /webhook HTTP/1."
-_LENGTH = re.compile(rb"\r\ncontent-length: *(\d{1,6})\r\n", re.IGNORECASE)
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d{1,6})(?=\r\n)", re.IGNORECASE)
 _MORE_THAN_AN_ANSWER = re.compile(rb"\r\n(transfer-encoding|expect|upgrade):", re.IGNORECASE)
 _TAKES_LONGER = b"START_TRAINING"
 
 
 def still_to_come(heard: bytes) -> int | None:
-    """How many bytes a webhook lacks of which this was heard, at least; None if it is for a thread of its own: another
-    request, a large one, one that wants more than an answer, or one that others should not wait for."""
-    if not heard.startswith(_BEGINS):
-        return len(_BEGINS) - len(heard) if _BEGINS.startswith(heard) else None
+    """How many bytes a webhook lacks of which this was heard, at least, or the head of any other request; None if it is
+    for a thread of its own: another request, a large one, one that wants more than an answer, or one that others should
+    not wait for."""
     head, ended, body = heard.partition(b"\r\n\r\n")
     if not ended:
-        whole_lines = heard.count(b"\n") == heard.count(b"\r\n")
-        return 1 if whole_lines and len(heard) < READ_AT_ONCE else None
+        return 1 if _METHOD.match(heard) and len(heard) < READ_AT_ONCE else None
+    if not heard.startswith(_BEGINS):
+        return None
     length = _LENGTH.findall(head + b"\r\n")
     if len(length) != 1 or _MORE_THAN_AN_ANSWER.search(head) or _TAKES_LONGER in body:
         return None
@@ -58,15 +64,22 @@ def still_to_come(heard: bytes) -> int | None:
 
 class WebWorker(ThreadWorker):  # type: ignore[misc]
     def init_process(self) -> None:
-        self._webhooks: SimpleQueue[TConn] = SimpleQueue()
+        self._webhooks: SimpleQueue[tuple[TConn, float]] = SimpleQueue()
         self._handed_over, self._clerk_rests = False, Event()
+        self._clerk_rests.set()
         Thread(target=self._work, name="clerk", daemon=True).start()
         super().init_process()  # which returns when the worker has ended
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Ends the streams to open pages; they would be waited for until the patience is over."""
-        self.wsgi.extensions["live"].close()
+        if self.booted:
+            self.wsgi.extensions["live"].close()
         super().handle_exit(sig, frame)
+
+    def handle_quit(self, sig: int, frame: FrameType | None) -> None:
+        """At once, but for what the clerk has in hand: nobody sends it again."""
+        self._clerk_rests.wait(QUIT_SECONDS)
+        super().handle_quit(sig, frame)
 
     # Of the thread that accepts connections
 
@@ -78,7 +91,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
 
     def accept(self, listener: socket) -> None:
         with suppress(BlockingIOError, ConnectionAbortedError):  # nobody else is there, or somebody has gone again
-            while self.nr_conns < self.worker_connections:
+            for _ in range(self.worker_connections - self.nr_conns):
                 client, address = listener.accept()
                 self.nr_conns += 1
                 conn = TConn(self.cfg, client, address, listener.getsockname())
@@ -136,7 +149,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
     def _to_clerk(self, conn: TConn) -> None:
         self._clerk_rests.clear()
         self._handed_over = True
-        self._webhooks.put(conn)
+        self._webhooks.put((conn, time.monotonic()))
 
     def _to_thread(self, conn: TConn) -> None:
         self.enqueue_req(conn)
@@ -159,28 +172,32 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
             raise
 
     def _answer_together(self) -> None:
-        waiting = [self._webhooks.get()]
-        with suppress(Empty):
-            while len(waiting) < TOGETHER:
-                waiting.append(self._webhooks.get_nowait())
+        conn, arrived_at = self._webhooks.get()
+        began_at = time.monotonic()
         kept: list[TConn] = []
-        exchanges = [self._exchange(conn, kept) for conn in waiting]
+        exchanges: list[Iterator[None]] = []
+        with suppress(Empty):
+            while True:
+                exchanges.append(self._exchange(conn, arrived_at, kept))
+                next(exchanges[-1], None)
+                if len(exchanges) == TOGETHER or time.monotonic() > began_at + TOGETHER_SECONDS:
+                    break
+                conn, arrived_at = self._webhooks.get_nowait()
         for exchange in exchanges:
             next(exchange, None)
-        for exchange in exchanges:
-            next(exchange, None)
-        self.method_queue.defer(self._answered, kept, len(waiting) - len(kept))
+        self.method_queue.defer(self._answered, kept, len(exchanges) - len(kept))
         if self._webhooks.empty():
             self._clerk_rests.set()
 
-    def _exchange(self, conn: TConn, kept: list[TConn]) -> Iterator[None]:
+    def _exchange(self, conn: TConn, arrived_at: float, kept: list[TConn]) -> Iterator[None]:
         """A request and its answer: first all until it would have to wait, then the rest. The whole request is read
         already and the socket does not block, so a client that does not read its answers is cut off, not waited for."""
-        request, stays = None, False
+        request, response, stays = None, None, False
         try:
             request = next(conn.parser)
             response, environ = wsgi.create(request, conn.sock, conn.client, conn.server, self.cfg)
             environ["wsgi.multithread"] = True
+            environ[ARRIVED_AT] = arrived_at
             if not self.alive or len(self.keepalived_conns) >= self.max_keepalived:
                 response.force_close()
             answer = self.wsgi(environ, response.start_response)
@@ -195,8 +212,11 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
             stays = not response.should_close() and conn.parser.finish_body()
         except OSError as error:
             self.log.debug("a webhook's answer finds nobody: %s", error)
-        except Exception as error:  # noqa: BLE001 - of whatever kind, it is this request's alone
-            self.handle_error(request, conn.sock, conn.client, error)
+        except Exception as error:  # of whatever kind, it is this request's alone
+            if response is not None and response.headers_sent:  # a second answer would be taken for the next one's
+                self.log.exception("a webhook's answer broke off")
+            else:
+                self.handle_error(request, conn.sock, conn.client, error)
         if stays:
             kept.append(conn)
         else:

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
-from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from jobs import logs
 from jobs.loop import advance
 from jobs.workplace import Workplace
-from store import labels, pool, projects, rounds
+from store import database, labels, pool, projects, rounds
 from store.tables import Project, RoundState, now
 from studio.labels import ImageClasses
 from studio.messages import Annotation, Event
@@ -130,7 +129,7 @@ class Intake:
         for project_id, together in by_project.items():
             try:
                 self._store(project_id, together)
-            except OperationalError as error:  # the store is away or busy: it would be so for each of them
+            except database.AWAY as error:  # the store is away or busy: it would be so for each of them
                 for arrival in together:
                     arrival.failure = error
             except Exception:  # noqa: BLE001 - whatever it was, it is met again below

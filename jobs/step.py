@@ -10,19 +10,17 @@ from typing import TypeVar
 
 from redis.exceptions import RedisError
 from rq import get_current_job
-from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from jobs import job_log, logs, measures
 from jobs.loop import advance
 from jobs.workplace import Workplace, workplace
-from store import projects
+from store import database, projects
 from studio.errors import ServerFault, Unreachable
 
 Result = TypeVar("Result")
 Listener = Callable[[str, object], None]
 
-AWAY = (Unreachable, ServerFault, OperationalError, InterfaceError, PoolTimeout, RedisError)
+AWAY = (Unreachable, ServerFault, *database.AWAY, RedisError)
 """What did not answer, or had no time: no fault of the job's. It is tried again for as long as that takes."""
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)

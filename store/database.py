@@ -15,11 +15,14 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import URL, Connection, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 BUSY_SECONDS = 30.0
 """How long a job waits for its turn to write, and for PostgreSQL to answer; then it fails and is tried again later."""
+AWAY = (OperationalError, InterfaceError, PoolTimeout)
+"""What is raised while the store does not answer, or is busy for longer than anybody waits: that passes."""
 MIGRATION_LOCK = 7_411_023
 """Any fixed number: the PostgreSQL advisory lock under which one process migrates while others wait."""
 
@@ -32,7 +35,8 @@ class Store:
     """A database of ours. Cheap to make; safe to share between threads; make a new one after a fork."""
 
     def __init__(self, url: str, *, busy_seconds: float = BUSY_SECONDS) -> None:
-        """Whoever waits longer than `busy_seconds` for its turn to write gets an `OperationalError`."""
+        """Whoever waits longer than `busy_seconds` for its turn to write gets an `OperationalError`; for a connection
+        while others have all of them, a `PoolTimeout`. Both are `AWAY`."""
         try:
             parsed = _with_driver(make_url(url))
             parsed.get_dialect().import_dbapi()
@@ -40,17 +44,18 @@ class Store:
             raise StoreError("DATABASE_URL is not an address of SQLite or PostgreSQL; try sqlite:///file.db") from error
         except ImportError as error:
             raise StoreError(f"DATABASE_URL needs a driver that is not installed: {error}") from error
-        quiet = {"hide_parameters": True}  # an error must not print the token or secret it was about
+        # an error must not print the token or secret it was about
+        options: dict[str, Any] = {"hide_parameters": True, "pool_timeout": busy_seconds}
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         if self.is_sqlite:
             _make_private(parsed.database)
             # A few connections stay open: to open one and prepare it costs more than a label does.
-            self.engine = create_engine(parsed, connect_args={"timeout": busy_seconds}, **quiet)
+            self.engine = create_engine(parsed, connect_args={"timeout": busy_seconds}, **options)
             event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
         else:
             patience = {} if "connect_timeout" in parsed.query else {"connect_timeout": round(busy_seconds)}
-            self.engine = create_engine(parsed, pool_pre_ping=True, connect_args=patience, **quiet)
+            self.engine = create_engine(parsed, pool_pre_ping=True, connect_args=patience, **options)
             event.listen(self.engine, "connect", partial(_prepare_postgresql, busy_seconds))
         self._writer = self.engine.execution_options(iwes_writes=True)
 

@@ -35,7 +35,8 @@ from store.tables import Project
 
 KEPT_SECONDS = 24 * 3600
 MOST_DOWNLOADS = 8
-"""Of a process at a time: each holds a thread, and webhooks need theirs."""
+"""Of a process at a time, manifests among them: each holds a thread, and until it is written a connection to the
+store."""
 LOOK_SECONDS = 0.02
 PART_BYTES = 2**18
 _NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{32}")
@@ -93,7 +94,7 @@ class Kept:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="export")  # one at a time leaves room for webhooks
         self._lock = threading.Lock()
         self.places = threading.BoundedSemaphore(MOST_DOWNLOADS)
-        """To be held while a download is sent."""
+        """To be held while a download is made and sent."""
         self._writing: dict[str, Future[None]] = {}
 
     def open(self, project_id: int, wish: Wish, wanted: str | None = None) -> Download:

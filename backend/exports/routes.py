@@ -27,8 +27,7 @@ KINDS = {
 @exports.get("/projects/<int:project_id>/export")
 def download(project_id: int) -> Response:
     wish, kept = _wish(), _kept()
-    if not kept.places.acquire(blocking=False):
-        raise NotNow("too many downloads are under way; try again later")
+    _take_place(kept)
     try:
         found = kept.open(project_id, wish, request.if_range.etag)
         growing = not found.is_whole and request.method == "GET" and "Range" not in request.headers
@@ -43,7 +42,18 @@ def download(project_id: int) -> Response:
 @exports.get("/projects/<int:project_id>/export/manifest")
 def manifest(project_id: int) -> Response:
     """Of the same download, which is written for it where it is not kept already."""
-    return Response(_kept().open(project_id, _wish()).manifest(), mimetype="application/json")
+    wish, kept = _wish(), _kept()
+    _take_place(kept)
+    try:
+        return Response(kept.open(project_id, wish).manifest(), mimetype="application/json")
+    finally:
+        kept.places.release()
+
+
+def _take_place(kept: Kept) -> None:
+    """Raises NotNow."""
+    if not kept.places.acquire(blocking=False):
+        raise NotNow("too many downloads are under way; try again later")
 
 
 def _wish() -> Wish:

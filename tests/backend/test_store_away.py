@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import func, select, text
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.test import TestResponse
 
 from backend import app
@@ -19,6 +21,7 @@ from jobs.settings import Settings
 from store import projects
 from store.database import Store
 from store.tables import Label, Project
+from studio.messages import read_event
 from tests.conftest import add_round, make_project
 from tests.full_disk import no_file_beyond
 
@@ -83,6 +86,26 @@ def test_a_webhook_that_finds_the_disk_full_is_told_to_come_again(
     assert labels(store) == 1
     with store.read() as session:
         assert session.scalar(text("PRAGMA integrity_check")) == "ok"
+
+
+def test_webhooks_for_which_no_connection_is_left_are_told_so_after_one_wait(
+    impatient: FlaskClient, project: Project
+) -> None:
+    place, intake = (impatient.application.extensions[name] for name in ("workplace", "intake"))
+    with ExitStack() as stack:
+        with suppress(PoolTimeout):
+            while True:
+                stack.enter_context(place.store.read()).execute(text("SELECT 1"))
+        assert_refused_for_now(send(impatient))
+        event = read_event(CREATED["requests"][0]["body"])
+        failures = []
+        for stored in [intake.announce(project.id, event) for _ in range(5)]:
+            with pytest.raises(PoolTimeout) as failed:
+                stored()
+            failures.append(failed.value)
+        assert all(failure is failures[0] for failure in failures)
+    assert send(impatient).status_code == 200
+    assert labels(place.store) == 1
 
 
 def test_connections_that_postgresql_has_dropped_are_made_anew(

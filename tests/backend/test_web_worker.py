@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Event, Thread
 
 import pytest
 import requests
-from flask import Flask
+from flask import Flask, Response
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.http import get_parser
 from gunicorn.workers.gthread import TConn
 from sqlalchemy import select, text
 
-from backend.app import BUSY_SECONDS
+from backend import web_worker
+from backend.app import BUSY_SECONDS, create_app
 from backend.serve import THREADS
-from backend.web_worker import READ_AT_ONCE, WebWorker, still_to_come
+from backend.web_worker import READ_AT_ONCE, TOGETHER_SECONDS, WebWorker, still_to_come
 from jobs.settings import Settings
+from store import projects
 from store.database import Store
 from store.tables import Label, Project
 from tests.backend.served import serve
@@ -59,10 +65,11 @@ def test_a_webhook_is_whole_when_its_last_byte_has_come() -> None:
     "said",
     [
         b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"POST /webhooks HTTP/1.1\r\n",
-        b"POST /webhook?x=1 HTTP/1.1\r\n",
+        b"POST /webhooks HTTP/1.1\r\n\r\n",
+        b"POST /webhook?x=1 HTTP/1.1\r\n\r\n",
         a_webhook() + a_webhook(2),
         a_webhook(more="Content-Length: 3\r\n"),
+        a_webhook().replace(b"\r\n\r\n", b"\r\nContent-Length: 3\r\n\r\n"),
         a_webhook(more="Transfer-Encoding: chunked\r\n"),
         a_webhook(more="expect: 100-continue\r\n"),
         b"POST /webhook HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -70,12 +77,121 @@ def test_a_webhook_is_whole_when_its_last_byte_has_come() -> None:
         b"POST /webhook HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % READ_AT_ONCE,
         b"POST /webhook HTTP/1.1\r\nX: " + b"x" * READ_AT_ONCE,
         b"\x16\x03\x01\x02\x00",
-        b"POST /webhook HTTP/1.1\nHost: x\n\n",
         b'POST /webhook HTTP/1.1\r\nContent-Length: 27\r\n\r\n{"action":"START_TRAINING"}',
     ],
 )
 def test_whatever_is_not_one_small_webhook_gets_a_thread_of_its_own(said: bytes) -> None:
     assert still_to_come(said) is None
+
+
+@pytest.mark.parametrize(
+    "said", [b"G", b"GET /login HTTP/1.1\r\nHost: x\r\n", b"POST /predict HTTP/1.1\r\n", b"GET / HTTP/1.1\nHost: x\n\n"]
+)
+def test_a_head_that_is_not_whole_waits_without_a_thread(said: bytes) -> None:
+    assert still_to_come(said) == 1
+
+
+def a_worker(app: Flask | None = None) -> WebWorker:
+    config = Config()
+    worker = WebWorker(0, 0, [], None, 0, config, Logger(config))
+    worker.method_queue.init()
+    worker._webhooks, worker._clerk_rests = SimpleQueue(), Event()
+    worker.wsgi = app or Flask("nothing")
+    return worker
+
+
+def hand_over(worker: WebWorker, said: bytes) -> socket.socket:
+    """The other end of a connection on which a whole webhook has come."""
+    ours, theirs = socket.socketpair()
+    conn = TConn(worker.cfg, ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
+    conn.parser = get_parser(conn.cfg, ours, conn.client)
+    conn.parser.unreader.unread(said)
+    worker._to_clerk(conn)
+    return theirs
+
+
+def test_a_store_that_is_slow_to_say_who_calls_keeps_the_first_waiting_for_few_others() -> None:
+    app, begun = Flask("slow"), []
+
+    @app.post("/webhook")
+    def webhook() -> dict[str, str]:
+        begun.append(1)
+        time.sleep(TOGETHER_SECONDS)
+        return {}
+
+    worker = a_worker(app)
+    with ExitStack() as lines:
+        waiting = [lines.enter_context(hand_over(worker, a_webhook(number))) for number in range(1, 6)]
+        worker._answer_together()
+        assert waiting[0].recv(100).startswith(b"HTTP/1.1 200")
+        assert len(begun) == 1
+
+
+def test_many_guessed_secrets_have_the_projects_read_once(
+    settings: Settings, store: Store, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To read them takes longer than a webhook, and whoever guesses need not be known to anybody."""
+    app, read = create_app(settings), []
+    all_known = projects.all_known
+    monkeypatch.setattr(projects, "all_known", lambda session: read.append(1) or all_known(session))
+    monkeypatch.setattr(web_worker, "TOGETHER_SECONDS", 60)
+    worker = a_worker(app)
+    with ExitStack() as lines:
+        waiting = [
+            lines.enter_context(hand_over(worker, a_webhook(number, secret=f"guessed {number}")))
+            for number in range(32)
+        ]
+        worker._answer_together()
+        assert {line.recv(100)[:12] for line in waiting} == {b"HTTP/1.1 401"}
+        assert len(read) == 1
+        with hand_over(worker, a_webhook(40, secret="guessed later")) as line:
+            worker._answer_together()
+            assert line.recv(100).startswith(b"HTTP/1.1 401")
+        assert len(read) == 2, "it may be the secret of a project connected since"
+
+
+def test_an_answer_that_breaks_off_is_followed_by_no_other() -> None:
+    app = Flask("broken")
+
+    @app.post("/webhook")
+    def webhook() -> Response:
+        def parts() -> Iterator[bytes]:
+            yield b"begun"
+            raise RuntimeError
+
+        return Response(parts())
+
+    worker = a_worker(app)
+    with hand_over(worker, a_webhook()) as line:
+        worker._answer_together()
+        said = b"".join(iter(lambda: line.recv(65536), b""))
+    assert said.count(b"HTTP/1.1 ") == 1
+    assert said.startswith(b"HTTP/1.1 200")
+
+
+def test_a_worker_told_to_end_while_it_starts_ends_quietly() -> None:
+    worker = a_worker()
+    del worker.wsgi
+    worker.handle_exit(signal.SIGTERM, None)
+    assert not worker.alive
+
+
+def test_what_the_clerk_has_in_hand_is_finished_before_the_worker_quits() -> None:
+    app, done = Flask("slow"), []
+
+    @app.post("/webhook")
+    def webhook() -> dict[str, str]:
+        time.sleep(0.3)
+        done.append(1)
+        return {}
+
+    worker = a_worker(app)
+    worker.tpool = ThreadPoolExecutor(1)
+    with hand_over(worker, a_webhook()):
+        Thread(target=worker._work, daemon=True).start()
+        with pytest.raises(SystemExit):
+            worker.handle_quit(signal.SIGQUIT, None)
+    assert done == [1]
 
 
 def test_a_client_that_takes_no_answer_is_cut_off() -> None:
@@ -90,15 +206,13 @@ def test_a_client_that_takes_no_answer_is_cut_off() -> None:
                 ours.send(b"answers that were not read")
         worker, kept = WebWorker(0, 0, [], None, 0, conn.cfg, Logger(conn.cfg)), []
         worker.wsgi = Flask("nothing")
-        assert list(worker._exchange(conn, kept)) == [None]
+        assert list(worker._exchange(conn, time.monotonic(), kept)) == [None]
         assert kept == []
         assert ours.fileno() == -1, "it is still open"
 
 
 def test_a_worker_whose_clerk_fails_makes_room_for_another() -> None:
-    config = Config()
-    worker = WebWorker(0, 0, [], None, 0, config, Logger(config))
-    worker.method_queue.init()
+    worker = a_worker()
 
     class Broken:
         def get(self) -> None:
@@ -218,10 +332,15 @@ def test_others_are_answered_while_webhooks_wait_for_a_locked_store(port: int, s
 
 @pytest.mark.slow
 def test_clients_that_never_end_their_request_keep_no_webhook_waiting(port: int, store: Store) -> None:
-    """They have all threads there are, and somebody else does not get a page for that."""
+    """Nor a page: until their head is there they have no thread. With a body that never ends they have all there are,
+    and somebody else does not get a page for that."""
     with ExitStack() as lines:
         for _ in range(THREADS + 6):
             lines.enter_context(connected(port)).sendall(b"GET /login HTTP/1.1\r\nHost: x\r\n")
+        assert requests.get(f"http://127.0.0.1:{port}/login", timeout=10).ok
+        for _ in range(THREADS + 6):
+            head = b"POST /login HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            lines.enter_context(connected(port)).sendall(head + b"Content-Length: 9\r\n\r\n")
         with pytest.raises(requests.Timeout):
             requests.get(f"http://127.0.0.1:{port}/login", timeout=1)
         with connected(port) as line:
