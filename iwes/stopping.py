@@ -1,5 +1,6 @@
 """When to stop labelling: advice that stays valid although one looks at the estimates after every round."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,14 +54,18 @@ def stopping_advice(
     latest = estimates[-1].at(round_confidence(number, confidence=confidence))
     width = (latest.high - latest.low) / 2.0
     if target is not None and latest.low >= target:
-        return Advice(True, f"round {number}: the lower bound {latest.low:.4f} has reached the target {target}", latest)
+        return Advice(
+            True,
+            f"round {number}: surely at least {_down(latest.low)}; the target, {_given(target)}, is reached",
+            latest,
+        )
     if half_width is not None and width <= half_width:
-        return Advice(True, f"round {number}: known to within ±{width:.4f}, as wanted ({half_width})", latest)
+        return Advice(True, f"round {number}: known to within ±{_up(width)}; wanted was ±{_given(half_width)}", latest)
     wants = []
     if target is not None:
-        wants.append(f"the lower bound is {latest.low:.4f}, the target {target}")
+        wants.append(f"surely at least {_down(latest.low)}, the target is {_given(target)}")
     if half_width is not None:
-        wants.append(f"it is known to within ±{width:.4f}, wanted {half_width}")
+        wants.append(f"known to within ±{_up(width)}, wanted is ±{_given(half_width)}")
     return Advice(False, f"round {number}: " + "; ".join(wants), latest)
 
 
@@ -84,6 +89,20 @@ def labels_needed(estimate: Estimate, answered: int, half_width: float, *, confi
         else:
             few = middle
     return enough
+
+
+def _given(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _down(share: float) -> str:
+    """Never more than it is, lest it look as if a target were reached that is not."""
+    return f"{math.floor(1000 * share + 1e-9) / 10:g} %"
+
+
+def _up(width: float) -> str:
+    """Never less than it is, likewise."""
+    return f"{math.ceil(1000 * width - 1e-9) / 10:g} %"
 
 
 def _is_narrow(estimate: Estimate, times: float, half_width: float, confidence: float) -> bool:

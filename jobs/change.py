@@ -33,6 +33,12 @@ class Change:
             return "the training is changed"
         return f"{self.option} is {self.after} now, and was {self.before}"
 
+    @property
+    def would_be(self) -> str:
+        if isinstance(self.after, Plan):
+            return "the training would be changed"
+        return f"{self.option} would be {self.after}, and is {self.before}"
+
 
 def change(place: Workplace, project_id: int, wishes: Mapping[str, Any]) -> list[Change]:
     """`wishes` are options of `connect` by name; those that are as they were change nothing. Raises BadOption or
@@ -45,6 +51,12 @@ def change(place: Workplace, project_id: int, wishes: Mapping[str, Any]) -> list
     if changes:
         advance(place, project_id)
     return changes
+
+
+def consider(place: Workplace, project_id: int, wishes: Mapping[str, Any]) -> list[Change]:
+    """What `change` would do now, without doing it. Raises what it would."""
+    with place.store.read() as session:
+        return list(_changes(session, projects.by_id(session, project_id), wishes))
 
 
 def options_of(project: Project) -> Options:

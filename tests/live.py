@@ -134,11 +134,12 @@ def make_pool(
     truth: Mapping[str, str],
     config: str | None = None,
     *,
+    title: str = "digits",
     annotations: Callable[[str], list[dict[str, Any]]] = lambda name: [],
 ) -> Pool:
     """`annotations` are those that a file's task is imported with."""
     pool = Pool(studio, 0, [], truth)
-    body = {"title": "digits", "label_config": config or label_config(DIGITS)}
+    body = {"title": title, "label_config": config or label_config(DIGITS)}
     pool = replace(pool, id=pool.call("POST", "/api/projects/", body)["id"])
     storage = {"project": pool.id, "path": str(studio.files_root / "digits"), "use_blob_urls": True}
     pool.call("POST", "/api/storages/localfiles", storage)

@@ -10,7 +10,7 @@ from backend import selection
 from backend.dashboard.forms import MISTAKES, SettingsForm, SubsetForm
 from backend.dashboard.pages import place, project_or_404, render_subsets
 from jobs import intake, queues
-from jobs.change import change
+from jobs.change import change, consider
 from jobs.loop import advance, reconcile_work
 
 actions = Blueprint("actions", __name__)
@@ -18,21 +18,30 @@ actions = Blueprint("actions", __name__)
 
 @actions.post("/projects/<int:project_id>/settings")
 def set_up(project_id: int) -> ResponseReturnValue:
+    """Makes the changes; or, where that button was pressed, only says what they would do."""
     project = project_or_404(project_id)
     form = SettingsForm.typed_in(request.form)
     wishes = form.values()
     if not form.problems:
         try:
+            if "consider" in request.form:
+                would = [_sentence(each.would_be, each.effect) for each in consider(place(), project_id, wishes)]
+                told = would or ["Nothing would be changed: all is as it was."]
+                return render_template("project/settings.html", project=project, form=form, told=told)
             made = change(place(), project_id, wishes)
         except MISTAKES as error:
             form.blame(error)
         else:
             for each in made:
-                flash(f"{each.said[:1].upper()}{each.said[1:]}: {each.effect}.")
+                flash(_sentence(each.said, each.effect))
             if not made:
                 flash("Nothing was changed: all is as it was.")
             return redirect(url_for("pages.settings", project_id=project_id))
     return render_template("project/settings.html", project=project, form=form), 400
+
+
+def _sentence(said: str, effect: str) -> str:
+    return f"{said[:1].upper()}{said[1:]}: {effect}."
 
 
 @actions.post("/projects/<int:project_id>/subsets")

@@ -16,7 +16,7 @@ from jobs.accuracy import Accuracy
 from jobs.class_balance import ClassShare
 
 WIDTH, HEIGHT = 640, 300
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 22, 44
 BARS = 16
 
 
@@ -135,7 +135,7 @@ def weight_plot(weights: NDArray[np.float64], cap: float) -> WeightPlot | None:
     counts = np.append(counts, at_cap.sum())
     step = (top - 1.0) / BARS
     edges = np.append(edges, top + step)
-    x = Axis.over([1.0, top + step], LEFT, WIDTH - RIGHT, most=5, text=lambda value: f"{value:g}")
+    x = Axis.over([1.0, top + step], LEFT, WIDTH - RIGHT, most=5, text=lambda value: f"{value:g}", whole=False)
     y = Axis.over([0.0, float(counts.max())], HEIGHT - BOTTOM, TOP, most=4, text=lambda value: f"{value:,.0f}")
     columns = [
         Column(

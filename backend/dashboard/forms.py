@@ -107,9 +107,17 @@ class ExportForm(Form):
 def _settings_fields() -> list[Field]:
     return [
         Field("k", "Labels per round", WHOLE, "k: a model is trained after so many. Counts from the next draw on."),
-        Field("cap", "Largest weight", NUMBER, "The training weight of a label is 1/p, but never above this."),
         Field(
-            "floor", "Smallest probability", NUMBER, "Even a task the model is sure of is asked for with this chance."
+            "cap",
+            "Largest weight",
+            NUMBER,
+            "The training weight of a label is 1/p, but never above this. Counts from the next draw on.",
+        ),
+        Field(
+            "floor",
+            "Smallest probability",
+            NUMBER,
+            "Even a task the model is sure of is asked for with this chance. Counts from the next draw on.",
         ),
         Field("reserve", "Reserve", NUMBER, "Tasks to go on with while a model trains, as a part of k."),
         Field("sharpness", "Sharpness", NUMBER, "Above 1, tasks the model hesitates at are preferred more strongly."),

@@ -49,7 +49,7 @@ def picture(
     stations = [
         _labels(last, left, labelled_at, at),
         _training(project, last, jobs, at),
-        _drawing(project, last, at),
+        _drawing(project, last, jobs, at),
         _publishing(last, jobs, at),
     ]
     return LoopPicture(sentence(project), stations, sum(job.state == "waiting" for job in jobs))
@@ -103,13 +103,20 @@ def _training(project: ProjectStatus, last: RoundStatus | None, jobs: Sequence[J
         return Station("Training", NOW, share, f"{share:.0%}", f"describing {told['of']:,} images")
     if job and job.reason:
         return Station("Training", NOW, 0.0, "failed", f"{job.state}; see Jobs")
-    return Station("Training", NOW, 0.0, "waits" if job is None or job.state == "waiting" else "begins", "for a worker")
+    if job is None or job.state == "waiting":
+        return Station("Training", NOW, 0.0, "waits", "for a worker")
+    return Station("Training", NOW, 0.0, "begins", f"from {last.labels:,} more labels")
 
 
-def _drawing(project: ProjectStatus, last: RoundStatus | None, at: int | None) -> Station:
+def _drawing(project: ProjectStatus, last: RoundStatus | None, jobs: Sequence[JobStatus], at: int | None) -> Station:
     state = _state(2, at)
     detail = f"from {project.unlabelled:,} unlabelled"
     if state == NOW:
+        job = _job(jobs, f"project-{project.id}-round-{last.number + 1 if last else 0}-draw")
+        told = job.progress if job and job.state == "running" else None
+        if told and "scored" in told:
+            share = told["scored"] / max(1, told["of"])
+            return Station("Draw", NOW, share, f"{told['scored']:,} asked", detail)
         return Station("Draw", NOW, 0.0, "running", detail)
     return Station("Draw", state, 1.0 if state == DONE else 0.0, f"{last.drawn} tasks" if last else "–", detail)
 

@@ -78,7 +78,7 @@ def _next(draw: Draw, round_: Round) -> NextTask:
 def _why(draw: Draw, round_: Round) -> str:
     if draw.score is None:
         return "by chance: there was no model yet to ask"
-    if draw.probability <= round_.floor and draw.score < round_.floor:
+    if draw.score**round_.sharpness < round_.floor:
         return "the model is sure of it; the floor gives every task a chance"
     if draw.score > 0.8:
         return "the model is torn between classes"

@@ -28,15 +28,25 @@ class Axis:
 
     @classmethod
     def over(
-        cls, values: Sequence[float], start: float, end: float, *, most: int, text: Callable[[float], str]
+        cls,
+        values: Sequence[float],
+        start: float,
+        end: float,
+        *,
+        most: int,
+        text: Callable[[float], str],
+        whole: bool = True,
     ) -> Axis:
-        """Long enough for all values, with at most so many ticks at round numbers."""
+        """Long enough for all values, with at most so many ticks at round numbers; up to the next of these, where it is
+        to end `whole`."""
         low, high = min(values), max(values)
         step = round_step((high - low) or abs(high) or 1.0, most)
-        low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+        low = math.floor(low / step + 1e-9) * step
+        if whole:
+            high = math.ceil(high / step - 1e-9) * step
         high = high if high > low else low + step
         plain = cls(low, high, start, end, [])
-        count = round((high - low) / step)
+        count = math.floor((high - low) / step + 1e-9)
         marks = [low + step * number for number in range(count + 1)]
         return cls(low, high, start, end, [Tick(plain.at(mark), text(mark)) for mark in marks])
 

@@ -31,6 +31,11 @@ function follow(address) {
   addEventListener("pagehide", () => source.close(), { once: true });
 }
 
+// On a phone not all tabs fit: the one that is open is shown.
+const tabs = document.querySelector(".tabs");
+const here = tabs && tabs.querySelector("[aria-current]");
+if (here) tabs.scrollLeft = here.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - here.clientWidth) / 2;
+
 for (const part of document.querySelectorAll("[data-follow]")) follow(part.dataset.follow);
 
 // A picture that cannot be had leaves its name.

@@ -6,14 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 
-from backend.cli import command, tour
+from backend.cli import command, export, tour
 from backend.cli.tour import TOUR, cli
+from backend.exports.wish import Format, Weights
 from jobs import reconcile
-from store import rounds, subsets
+from store import rounds, subsets, weighted_set
 from store.database import Store
 from store.tables import Mode
 from tests.backend.command import Iwes
@@ -61,6 +63,9 @@ def test_every_command_that_prints_has_json() -> None:
 def test_what_may_be_chosen_is_what_the_store_knows() -> None:
     assert list(command.MODES.choices) == [mode.value for mode in Mode]
     assert tuple(command.RULES.choices) == subsets.RULES
+    assert tuple(export.FORMATS.choices) == tuple(Format)
+    assert tuple(export.WEIGHTS.choices) == tuple(Weights)
+    assert tuple(export.STRATA.choices) == weighted_set.STRATA
 
 
 @pytest.mark.parametrize(
@@ -78,6 +83,8 @@ def test_what_may_be_chosen_is_what_the_store_knows() -> None:
         ("estimate --project 1 --target 95", "'--target': 95.0 is not in the range 0<x<1"),
         ("estimate --project 1 --halfwidth 0.1", "no such option '--halfwidth'"),
         ("set --project 1 --mode entropy", "'entropy' is not one of 'auto', 'ent', 'dis', 'loss'"),
+        ("export --project 1 --out x --format xlsx", "'xlsx' is not one of 'jsonl', 'csv', 'parquet'"),
+        ("export --project 1 --out x.csv --weights fair", "'fair' is not one of 'paper', 'unbiased'"),
         ("worker --queue cpu", "'cpu' is not one of 'studio', 'gpu'"),
         ("status now", "got unexpected extra argument (now)"),
         ("completion powershell", "'powershell' is not one of 'bash', 'zsh', 'fish'"),
@@ -148,7 +155,9 @@ def a_judged_project(store: Store) -> None:
     put_label(store, project, 4, a_label(4, None))
 
 
-def test_json_is_one_document_and_nothing_else(iwes: Iwes, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_is_one_document_and_nothing_else(
+    iwes: Iwes, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a_judged_project(store)
     monkeypatch.setattr(reconcile, "reconcile_project", lambda place, project_id, wholly: {"labels": 2})
     monkeypatch.setattr("jobs.connect.disconnect", lambda place, project: None)
@@ -158,6 +167,7 @@ def test_json_is_one_document_and_nothing_else(iwes: Iwes, store: Store, monkeyp
         "estimate": "estimate --project 1 --target 0.9",
         "set": "set --project 1 --mode ent",
         "reconcile": "reconcile --project 1",
+        "export": f"export --project 1 --out {tmp_path / 'set.csv'}",
         "disconnect": "disconnect --project 1",
     }.items():
         outcome = iwes(f"{line} --json")
@@ -171,6 +181,7 @@ def test_json_is_one_document_and_nothing_else(iwes: Iwes, store: Store, monkeyp
     assert told["estimate"]["curve"][0]["model_version"] == "iwes-model-0"
     assert [(made["option"], made["after"]) for made in told["set"]["changes"]] == [("mode", "ent")]
     assert told["reconcile"] == {"project": 1, "repaired": {"labels": 2}}
+    assert told["export"]["rows"] == sum(1 for _ in (tmp_path / "set.csv").open()) - 1 > 0
     assert told["disconnect"]["connected"] is False
 
 
@@ -204,7 +215,12 @@ def test_the_completion_script_asks_this_command(iwes: Iwes, shell: str) -> None
 
 @pytest.mark.parametrize(
     ("words", "completed"),
-    [("iwes est", {"estimate"}), ("iwes estimate --ta", {"--target"}), ("iwes set --mode d", {"dis"})],
+    [
+        ("iwes est", {"estimate"}),
+        ("iwes estimate --ta", {"--target"}),
+        ("iwes set --mode d", {"dis"}),
+        ("iwes export --format p", {"parquet"}),
+    ],
 )
 def test_a_shell_completes_commands_options_and_values(words: str, completed: set[str]) -> None:
     asked = {"_IWES_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}

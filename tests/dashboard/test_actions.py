@@ -46,6 +46,17 @@ def test_a_new_k_counts_from_the_next_round_on_and_the_page_says_so(
         assert rounds.by_number(session, project, 1).wanted == 4
 
 
+def test_what_a_change_would_do_is_told_before_it_is_made(person: FlaskClient, store: Store, project: Project) -> None:
+    path = f"/projects/{project.id}/settings"
+    answer = send(person, path, **(SETTINGS | {"k": "9", "floor": "0.1", "consider": "on"}))
+    assert "K would be 9, and is 4: from round 2 on; round 1 still waits for its 4 labels." in answer.text
+    assert "Floor would be 0.1, and is 0.05: from the next draw on" in answer.text
+    assert 'value="9"' in answer.text, "what was typed is still there"
+    assert (stored(store, project).k, stored(store, project).floor) == (4, 0.05)
+    assert "Nothing would be changed" in send(person, path, **(SETTINGS | {"consider": "on"})).text
+    assert send(person, path, **(SETTINGS | {"k": "0", "consider": "on"})).status_code == 400
+
+
 @pytest.mark.parametrize(
     ("field", "typed", "said"),
     [

@@ -50,6 +50,23 @@ def test_a_training_tells_how_far_it_is_and_how_long_it_takes(store: Store, proj
     assert (training.share, training.figure, training.detail) == (0.25, "25%", "at most 2 min left")
 
 
+def test_a_training_that_a_worker_has_taken_waits_for_nobody(store: Store, project: Project) -> None:
+    set_state(store, project, 1, RoundState.CLOSED)
+    waits, begins = (
+        seen(store, project, JobStatus(f"project-{project.id}-round-1-train", state, None, None)).stations[1]
+        for state in ("waiting", "running")
+    )
+    assert (waits.figure, waits.detail) == ("waits", "for a worker")
+    assert (begins.figure, begins.detail) == ("begins", "from 3 more labels")
+
+
+def test_a_draw_tells_how_many_images_its_model_was_asked_about(store: Store, project: Project) -> None:
+    set_state(store, project, 1, RoundState.TRAINED)
+    job = JobStatus(f"project-{project.id}-round-2-draw", "running", None, {"scored": 6, "of": 24})
+    drawing = seen(store, project, job).stations[2]
+    assert (drawing.share, drawing.figure) == (0.25, "6 asked")
+
+
 def test_while_a_model_trains_the_reserve_that_is_left_is_shown(store: Store, project: Project) -> None:
     set_state(store, project, 1, RoundState.CLOSED)
     assert seen(store, project).stations[0].detail == "2 of 2 in reserve"

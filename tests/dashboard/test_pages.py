@@ -12,9 +12,9 @@ from jobs import job_log
 from jobs.workplace import Workplace
 from store import subsets
 from store.database import Store
-from store.tables import Doubt, Project
+from store.tables import Doubt, Project, RoundState
 from tests.conftest import a_label, make_project, put_label, task_of
-from tests.dashboard.conftest import red_picture, set_image
+from tests.dashboard.conftest import red_picture, set_image, set_state
 from tests.security.conftest import BROWSER
 
 PAGES = ("", "/tasks", "/jobs", "/subsets", "/settings", "/exports")
@@ -51,6 +51,24 @@ def test_the_overview_tells_how_far_the_round_is_and_how_good_the_model_is(
     assert "iwes-0" in page
     assert 'aria-label="Accuracy on unlabelled tasks over 1 models; the last, iwes-0: 67%' in page
     assert 'aria-label="Weights of 3 labels from 1 to 2; 100% are at the cap"' in page
+
+
+def test_the_overview_tells_all_that_the_labels_say_of_the_pool(
+    person: FlaskClient, store: Store, project: Project
+) -> None:
+    """Advice, what it rests on, what is missing, each class with its interval: as the API tells them."""
+    set_state(store, project, 1, RoundState.CLOSED)
+    page = person.get(f"/projects/{project.id}", headers=BROWSER).text
+    told = person.get(f"/api/projects/{project.id}/estimates").json
+    assert f"<b>Go on</b> {told['advice']['reason']}" in page
+    assert f"<dd>{told['judged']['effective_size']:.0f} of 3 labels</dd>" in page
+    assert f"within ±2.0%</dt><dd>{told['labels_needed']:,}</dd>" in page
+    assert "<dd>1, of them skipped 0</dd>" in page
+    for share in told["class_balance"]:
+        assert f'<span class="bar-name">{share["class"]}</span>' in page
+        assert f"{share['value']:.0%} ({share['low']:.0%}–{share['high']:.0%})" in page
+    for recall in told["recall"]:
+        assert f'<td colspan="2">{recall["reason"]}</td>' in page
 
 
 def test_next_tasks_are_shown_in_order_each_with_the_reason_it_was_chosen(

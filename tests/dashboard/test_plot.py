@@ -23,6 +23,12 @@ def test_ticks_are_round_numbers_around_all_values(values: list[float], most: in
     assert axis.high >= max(values)
 
 
+def test_an_axis_may_end_at_its_last_value() -> None:
+    axis = Axis.over([1.0, 2.06], 0, 100, most=5, text=lambda value: f"{value:g}", whole=False)
+    assert [tick.text for tick in axis.ticks] == ["1", "1.5", "2"]
+    assert (axis.high, axis.at(2.06)) == (2.06, 100)
+
+
 def test_a_mark_stands_where_its_value_says_also_on_an_axis_that_points_up() -> None:
     axis = Axis.over([0, 10], 300, 20, most=5, text=str)
     assert (axis.at(0), axis.at(5), axis.at(10)) == (300, 160, 20)

@@ -73,6 +73,32 @@ def test_torch_trains_with_the_weights(exported: dict[Format, Path], digits: tup
     assert _accuracy(model, digits) > 0.85
 
 
+def test_hugging_face_trains_with_the_weights(
+    exported: dict[Format, Path], digits: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    import torch
+    from torch.utils.data import DataLoader
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(64, 10)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
+    loaded = datasets.load_dataset(
+        str(exported[Format.HUGGINGFACE]), split="train", cache_dir=str(tmp_path / "cache")
+    ).select_columns(["image", "label", "weight"])
+    for _ in range(20):
+        for some in DataLoader(loaded.with_format("torch"), batch_size=64, shuffle=True):
+            answers = model(some["image"].reshape(-1, 64) / 255)
+            loss = (some["weight"] * torch.nn.functional.cross_entropy(answers, some["label"], reduction="none")).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    pixels, truth = digits
+    with torch.no_grad():
+        answers = model(torch.tensor(pixels[-JUDGED:] * 15 / 255, dtype=torch.float32)).argmax(1).numpy()
+    assert (answers == truth[-JUDGED:]).mean() > 0.85
+
+
 def test_hugging_face_reads_images_classes_and_weights(exported: dict[Format, Path], tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     folder = str(exported[Format.HUGGINGFACE])

@@ -81,9 +81,9 @@ def test_advice_says_why() -> None:
     estimate = estimate_mean(np.arange(100) % 10 > 0, np.full(100, 0.1))
     keep_on = stopping_advice([estimate, estimate], target=0.95, half_width=0.01)
     assert not keep_on.stop
-    assert keep_on.reason.startswith("round 2: the lower bound is 0.7986")
-    assert "the target 0.95; it is known to within ±0.0" in keep_on.reason
-    assert "has reached the target 0.5" in stopping_advice([estimate], target=0.5).reason
+    assert keep_on.reason.startswith("round 2: surely at least 79.8 %, the target is 95 %")
+    assert "; known to within ±" in keep_on.reason
+    assert "the target, 50 %, is reached" in stopping_advice([estimate], target=0.5).reason
 
 
 def test_bad_input_is_named() -> None:

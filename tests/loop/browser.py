@@ -43,8 +43,14 @@ def chromium() -> Iterator[Browser]:
             browser.close()
 
 
+def takes_screenshots() -> bool:
+    """Where IWES_SCREENSHOTS names a folder for them: `make screenshots` does."""
+    return bool(os.environ.get("IWES_SCREENSHOTS"))
+
+
 def take(page: Page, name: str) -> None:
-    """A screenshot for the docs, into the folder that IWES_SCREENSHOTS names; `make screenshots` does."""
-    folder = os.environ.get("IWES_SCREENSHOTS")
-    if folder:
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+    """A screenshot of the whole page for the docs, with the pictures that are only loaded once they are scrolled to."""
+    if takes_screenshots():
+        page.evaluate("document.querySelectorAll('img').forEach((each) => { each.loading = 'eager'; })")
+        page.wait_for_timeout(1_500)  # a page that follows its project is never idle
+        page.screenshot(path=Path(os.environ["IWES_SCREENSHOTS"]) / f"{name}.png", full_page=True)
