@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import selectors
+import struct
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from socket import socket
+from socket import SO_RCVTIMEO, SOL_SOCKET, socket
 from threading import Event, Thread
 from types import FrameType
 
@@ -32,6 +33,8 @@ TOGETHER_SECONDS = 0.05
 say who is calling: later ones would only keep the earlier waiting."""
 FIRST_SECONDS = 5.0
 """How long a new connection may be silent, or its head or webhook incomplete."""
+BODY_SECONDS = 30
+"""How long a thread waits for the next bytes of a request's body."""
 READ_AT_ONCE = 65_536
 CLERK_SECONDS = 0.02
 """How long nobody is let in while the clerk works. Of the threads of a process only one runs Python at a time, and two
@@ -225,6 +228,8 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
     # Of the other threads
 
     def handle(self, conn: TConn) -> object:
+        # by the system, as gunicorn sets its own time limit back before it reads
+        conn.sock.setsockopt(SOL_SOCKET, SO_RCVTIMEO, struct.pack("ll", BODY_SECONDS, 0))
         kept = super().handle(conn)
         if kept:
             return kept

@@ -194,6 +194,22 @@ def test_what_the_clerk_has_in_hand_is_finished_before_the_worker_quits() -> Non
     assert done == [1]
 
 
+def test_a_body_that_does_not_come_is_not_awaited_for_ever(
+    settings: Settings, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_worker, "BODY_SECONDS", 1)
+    worker = a_worker(create_app(settings))
+    ours, theirs = socket.socketpair()
+    conn = TConn(worker.cfg, ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
+    conn.parser, conn.initialized = get_parser(conn.cfg, ours, conn.client), True
+    conn.parser.unreader.unread(a_webhook()[:-5])
+    with theirs:
+        worker.handle(conn)
+        said = b"".join(iter(lambda: theirs.recv(65536), b""))
+    assert said.startswith(b"HTTP/1.1 400"), said
+    assert b"the body breaks off" in said
+
+
 def test_a_client_that_takes_no_answer_is_cut_off() -> None:
     """Nobody may keep the one thread that answers all webhooks."""
     ours, theirs = socket.socketpair()
