@@ -210,6 +210,7 @@ def assert_anybody_can_read(page: Page, name: str) -> None:
     assert found.violations_count == 0, f"{name}: {found.generate_report()}"
 
 
+@pytest.mark.timeout(1_200)  # for screenshots a project is labelled first
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_can_be_read_by_everybody(
     browser: Browser, page: Page, live: Workplace, shown: Project, scheme: str

@@ -334,11 +334,8 @@ def test_a_project_is_labelled_to_its_last_task_and_goes_on_when_tasks_are_added
 def test_a_head_on_a_pretrained_backbone_goes_round_and_answers(live: Workplace, new_pool: Callable[..., Pool]) -> None:
     pool = new_pool(size=24)
     project = connected(live, pool, k=4, seed_size=10, network="efficientnet-lite0").project
-    person = pool.annotator()
-    stop = threading.Event()
-    person.run_in_thread(stop)
+    pool.annotator().run(threading.Event(), limit=10)  # no more: while the head trains, the pool would be used up
     await_(lambda: state(live, project) >= (1, RoundState.OPEN), "a round drawn by the head")
-    stop.set()
     with live.store.read() as session:
         first = rounds.models(session, project)[0]
         drawn = rounds.by_number(session, project, 1)
