@@ -83,7 +83,8 @@ def _labels(last: RoundStatus | None, left: Left | None, labelled_at: Sequence[d
     elif left and at in (1, 2) and left.reserve_drawn:
         detail = f"{left.reserve} of {left.reserve_drawn} in reserve"
     share = min(1.0, labels / wanted) if wanted else 0.0
-    return Station("Labels", state, 1.0 if state == DONE else share, f"{labels} of {wanted}" if wanted else "–", detail)
+    figure = f"{labels} of {wanted}" if labels <= wanted else f"{wanted} + {labels - wanted}"
+    return Station("Labels", state, 1.0 if state == DONE else share, figure if wanted else "–", detail)
 
 
 def _training(project: ProjectStatus, last: RoundStatus | None, jobs: Sequence[JobStatus], at: int | None) -> Station:
