@@ -37,7 +37,7 @@ def test_a_project_is_told_as_the_command_tells_it(ask: Any, iwes: Iwes, store: 
     estimates = ask("/api/projects/1/estimates?half_width=0.1&target=0.9").json
     printed = json.loads(iwes("estimate --project 1 --half-width 0.1 --target 0.9 --json").out)
     assert printed == {"project": 1, "url": "http://studio.test", **estimates}
-    assert estimates["advice"] is None or "target 0.9" in estimates["advice"]["reason"]
+    assert estimates["advice"] is None or "the target is 90 %" in estimates["advice"]["reason"]
 
 
 @pytest.mark.parametrize("with_labels", [False, True])

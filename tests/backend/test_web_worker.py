@@ -194,6 +194,7 @@ def test_what_the_clerk_has_in_hand_is_finished_before_the_worker_quits() -> Non
     assert done == [1]
 
 
+@pytest.mark.slow
 def test_a_body_that_does_not_come_is_not_awaited_for_ever(
     settings: Settings, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,7 @@ class FakeStudio(Annotator):
             raise requests.ConnectionError
 
 
+@pytest.mark.slow
 def test_time_without_a_task_and_refused_answers_count_as_waiting_for_the_label() -> None:
     person = FakeStudio("", 1, requests.Session(), lambda data: "7")
     done = crowd.label([person], 2, look=0.05, seconds=60)
@@ -118,6 +119,7 @@ def test_time_without_a_task_and_refused_answers_count_as_waiting_for_the_label(
     assert second.next < 0.1 <= second.submit < 0.5
 
 
+@pytest.mark.slow
 def test_a_crowd_gives_as_many_labels_as_asked_for_or_stops_in_time() -> None:
     people = [FakeStudio("", 1, requests.Session(), lambda data: "7") for _ in range(3)]
     assert len(crowd.label(people, 10, look=0.0, seconds=60).waits) == 10

@@ -57,6 +57,7 @@ def words(tmp_path: Path, *more: str) -> list[str]:
     return ["--docs", str(tmp_path / "docs"), "--cache", str(tmp_path / "cache"), *more]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, told: list[list[str]], capsys) -> None:
     pytest.importorskip("matplotlib")
     assert program.main(words(tmp_path)) == 2

@@ -140,7 +140,7 @@ def test_advice_looks_at_closed_rounds_alone(place: Workplace, project: Project)
     found = told(place, project, target=0.05)
     assert found.advice is not None
     assert found.advice.stop
-    assert "has reached the target 0.05" in found.advice.reason
+    assert "the target, 5 %, is reached" in found.advice.reason
     assert not told(place, project, target=0.99).advice.stop  # type: ignore[union-attr]
 
 
