@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import side_by_side
+from benchmarks import results, side_by_side
 from benchmarks.journal import Journal
 from benchmarks.labels.data import DATASETS
 from benchmarks.labels.model import described
@@ -34,17 +34,24 @@ def jobs(asked: Options) -> list[Job]:
 
 
 def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
-    """Raises NoData before anything is run."""
+    """All that were made with these sizes, those wanted among them: what was published before is not run again, and is
+    kept. Raises NoData before anything is run."""
     digests = {name: read(name, path).digest for name, path in asked.data.items()}
 
     def counts(run: Run) -> bool:
         name = run.job.data
-        same = (digests.get(name), asked.sizes[name], asked.learner(name))
+        same = (digests.get(name, run.digest), asked.sizes[name], asked.learner(name))
         return same == (run.digest, run.settings, run.learner)
 
     journal = Journal(asked.journal, Run.from_dict, counts)
+    known = {run.job for run in journal.runs()}
+    for run in results.load(asked.json, Run.from_dict) if asked.json.exists() else []:
+        if run.job not in known:
+            journal.add(run)
     doing = partial(work, asked=asked)
-    return side_by_side.finish(wanted, journal, doing, workers=asked.workers, kind=_kind, told=_told)
+    side_by_side.finish(wanted, journal, doing, workers=asked.workers, kind=_kind, told=_told)
+    every = {run.job: run for run in journal.runs()}
+    return [every[job] for job in sorted(every, key=_order)]
 
 
 def work(job: Job, asked: Options) -> Run:
@@ -69,6 +76,10 @@ def read(name: str, path: Path | None) -> Labelled:
 def pool(name: str, path: Path | None, kind: str, learner: str, kept: Path) -> Pool:
     made = POOLS[kind](read(name, path), np.random.default_rng(POOL_SEED))
     return described(made, learner, kept)
+
+
+def _order(job: Job) -> tuple[int, int, int, int]:
+    return list(DATASETS).index(job.data), job.seed, list(POOLS).index(job.pool), list(RULES).index(job.rule)
 
 
 def _kind(job: Job) -> tuple[str, str]:

@@ -50,7 +50,7 @@ class Side:
     annotations: int
     """In Label Studio at the end."""
     trainings: list[float] = field(default_factory=list)
-    """That ended while labels were given, in seconds."""
+    """Those that came of these labels, in seconds."""
     batches: list[float] = field(default_factory=list)
     """Seconds between a round's last label and its successor's being open, where there are rounds."""
     given_up: int = 0
@@ -90,8 +90,8 @@ class Beside:
         done, given_up = self._label(project.studio_id, place.settings.port)
         there = self.studio.annotations(project.studio_id)
         unknown = len(there - known(place, project))
-        trainings, batches = _worked(place, project)
         _await_rest(place, project)
+        trainings, batches = _worked(place, project)
         reconcile_project(place, project.id)
         return self._side(
             OURS,

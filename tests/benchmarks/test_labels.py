@@ -146,6 +146,9 @@ def test_it_goes_on_where_it_was_and_writes_the_page(
         assert len(made) == 3
         assert program.main([*words, "--seeds=2"]) == 0
         assert len(made) == 6
+        (tmp_path / "labels.jsonl").unlink()
+        assert program.main([*words[:2], "--rule=random", *words[5:], "--seeds=1"]) == 0
+        assert len(made) == 6, "what was published is not run again"
     finally:
         work.read.cache_clear()
         work.pool.cache_clear()
