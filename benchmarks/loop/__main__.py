@@ -36,9 +36,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _measured(asked: Options) -> Report:
     with TemporaryDirectory(prefix="iwes-loop-", dir=asked.scratch) as folder:
-        report = run(Path(folder), asked.settings)
-    report.save(asked.json)
-    return report
+        run(Path(folder), asked.settings).save(asked.json)
+    return Report.load(asked.json)  # rounded, so that the same page can be made again from it
 
 
 if __name__ == "__main__":
