@@ -1,6 +1,7 @@
 """The mathematics of IWeS: which labels to ask for, what they weigh, and what they say about the pool."""
 
 from iwes import baselines
+from iwes.assisted import assisted_balance, assisted_mean
 from iwes.draw import Draw, draw_seed
 from iwes.errors import (
     BadArgument,
@@ -42,6 +43,8 @@ __all__ = [
     "VersionSpace",
     "VersionSpaceSample",
     "ZeroScores",
+    "assisted_balance",
+    "assisted_mean",
     "baselines",
     "binary_entropy",
     "class_balance",

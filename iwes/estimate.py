@@ -82,8 +82,8 @@ def estimate_mean(
     with a typical heavy weight, the other with the weight that those seen have. Other values get a Student
     interval. With every π = 1 and the whole pool examined the interval is the point itself.
     """
-    v, pi = _check(values, inclusion)
-    return _mean(v, pi, _unseen(examined, pool_size), confidence)
+    v, pi = check(values, inclusion)
+    return _mean(v, pi, unseen(examined, pool_size), confidence)
 
 
 def estimate_within(
@@ -101,14 +101,14 @@ def estimate_within(
     itself, its variance is the one that `estimate_mean` has for the labels within alone, with what the draw did not
     see counting for more, as the part is smaller than the pool.
     """
-    v, pi = _check(values, inclusion)
+    v, pi = check(values, inclusion)
     d = np.asarray(within, dtype=bool)
     if d.shape != v.shape or not d.any():
         raise BadArgument(
             f"within has shape {d.shape}, {int(d.sum())} of them true: expected {v.shape}, 1 or more true"
         )
     share = float((1.0 / pi[d]).sum() / (1.0 / pi).sum())
-    return _mean(v[d], pi[d], _unseen(examined, pool_size) / share, confidence)
+    return _mean(v[d], pi[d], unseen(examined, pool_size) / share, confidence)
 
 
 def class_balance(
@@ -128,9 +128,9 @@ def class_balance(
     bad = np.flatnonzero((label < 0) | (label >= classes))
     if bad.size:
         raise BadLabels(f"labels[{bad[0]}] is {label[bad[0]]}: expected a class from 0 to {classes - 1}")
-    pi = _check(label, inclusion)[1]
+    pi = check(label, inclusion)[1]
     is_of = (label[:, None] == np.arange(classes)).astype(np.float64)
-    return _shares(is_of, 1.0 / pi, _unseen(examined, pool_size), confidence)
+    return _shares(is_of, 1.0 / pi, unseen(examined, pool_size), confidence)
 
 
 def with_known(
@@ -234,14 +234,14 @@ def _doubts(v: Floats, w: Floats, unseen: float, *, zero: Floats, one: Floats) -
     return [Doubt(*pair) for pair in zip(np.sqrt(variance).tolist(), labels.tolist(), strict=True)]
 
 
-def _unseen(examined: int | None, pool_size: int | None) -> float:
+def unseen(examined: int | None, pool_size: int | None) -> float:
     """How much the part of the pool that the draw did not see adds to the variance, for a variance of 1."""
     if (examined is None) != (pool_size is None) or (examined and pool_size and not 0 < examined <= pool_size):
         raise BadArgument(f"examined is {examined}, pool_size {pool_size}: give both, examined from 1 to pool_size")
     return 1.0 / examined - 1.0 / pool_size if examined and pool_size else 0.0
 
 
-def _check(values: ArrayLike, inclusion: ArrayLike) -> tuple[Floats, Floats]:
+def check(values: ArrayLike, inclusion: ArrayLike) -> tuple[Floats, Floats]:
     v = np.asarray(values, dtype=np.float64)
     pi = np.asarray(inclusion, dtype=np.float64)
     if v.ndim != 1 or v.shape != pi.shape or not v.size:

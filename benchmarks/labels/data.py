@@ -130,7 +130,7 @@ DATASETS = {
     data.name: data
     for data in (
         Dataset("mnist-5000", "MNIST-5000", mnist),
-        Dataset("fashion-mnist", "Fashion-MNIST", fashion_mnist, usual=fashion.FOLDER),
+        Dataset("fashion-mnist", "Fashion-MNIST", fashion_mnist, FROZEN, usual=fashion.FOLDER),
         Dataset("cifar-10-part", "CIFAR-10, 5,085 of it", cifar_part, FROZEN),
         Dataset(
             "cifar-10",

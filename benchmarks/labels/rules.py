@@ -42,11 +42,15 @@ class Standing:
 
 @dataclass(frozen=True)
 class Choice:
-    """Places in the pool with their training weights (k,). `draw` tells their chances where they had any."""
+    """Places in the pool with their training weights (k,). `draw` tells their chances where they had any, `expected`
+    (c,) how often the model expects each class and `sure` how sure it is of its answers, on the mean of all tasks that
+    the draw looked at."""
 
     places: Indices
     weights: Floats
     draw: iwes.Draw | None = None
+    expected: Floats | None = None
+    sure: float | None = None
 
 
 @dataclass(frozen=True)
@@ -77,18 +81,25 @@ def strategy(choose: Strategy, *, features: bool = False) -> Callable[[Standing,
 
 
 def drawn(
-    score: Callable[[Standing, Indices], Floats],
+    score: Callable[[Standing, Indices, Floats], Floats],
     *,
     floor: float = 0.0,
     cap: float = 2.0,
     sharpness: float = 1.0,
     scaling: Scaling = "stream",
 ) -> Callable[[Standing, int, np.random.Generator], Choice]:
-    """A coin for each task; without options the paper's."""
+    """A coin for each task; without options the paper's. The score is made of the first model's beliefs."""
 
     def chosen(standing: Standing, k: int, rng: np.random.Generator) -> Choice:
+        looked_at: list[Floats] = []
+
+        def scores(places: Indices) -> Floats:
+            beliefs = standing.beliefs(standing.left[places])
+            looked_at.append(beliefs)
+            return score(standing, standing.left[places], beliefs)
+
         found = iwes.draw(
-            lambda places: score(standing, standing.left[places]),
+            scores,
             k,
             rng=rng,
             pool_size=len(standing.left),
@@ -98,24 +109,27 @@ def drawn(
             scaling=scaling,
             batch=1024,
         )
-        return Choice(standing.left[found.index], found.weight, found)
+        beliefs = np.concatenate(looked_at)
+        return Choice(
+            standing.left[found.index], found.weight, found, beliefs.mean(axis=0), float(beliefs.max(axis=1).mean())
+        )
 
     return chosen
 
 
-def entropy(standing: Standing, places: Indices) -> Floats:
-    return iwes.entropy(standing.beliefs(places))
+def entropy(_: Standing, __: Indices, beliefs: Floats) -> Floats:
+    return iwes.entropy(beliefs)
 
 
-def loss(standing: Standing, places: Indices) -> Floats:
-    return iwes.loss(standing.beliefs(places), _answers(standing, places))
+def loss(standing: Standing, places: Indices, beliefs: Floats) -> Floats:
+    return iwes.loss(beliefs, _answers(standing, places))
 
 
-def disagreement(standing: Standing, places: Indices) -> Floats:
-    return iwes.disagreement(standing.beliefs(places), standing.beliefs(places, 1), _answers(standing, places))
+def disagreement(standing: Standing, places: Indices, beliefs: Floats) -> Floats:
+    return iwes.disagreement(beliefs, standing.beliefs(places, 1), _answers(standing, places))
 
 
-def certain(_: Standing, places: Indices) -> Floats:
+def certain(_: Standing, places: Indices, __: Floats) -> Floats:
     """A coin that always accepts: the first k of a random order."""
     return np.ones(len(places))
 
@@ -141,8 +155,20 @@ RULES = {
         Rule("dis-paper", "IWeS-dis (paper)", drawn(disagreement), models=2, labelled_pool=True, ours=True),
         Rule("loss-paper", "IWeS-loss (paper)", drawn(loss), labelled_pool=True, ours=True),
         Rule(DEFAULT, "IWeS-ent, floor 0.05", drawn(entropy, floor=0.05), ours=True),
-        Rule("ent-sharp", "IWeS-ent, floor 0.05, sharpness 3", drawn(entropy, floor=0.05, sharpness=3.0), ours=True),
+        Rule("ent-mid", "IWeS-ent, floor 0.02, sharpness 2", drawn(entropy, floor=0.02, sharpness=2.0), ours=True),
         Rule("ent-low", "IWeS-ent, floor 0.01, sharpness 2", drawn(entropy, floor=0.01, sharpness=2.0), ours=True),
+        Rule(
+            "ent-low-unweighted",
+            "IWeS-ent, floor 0.01, sharpness 2, weights 1",
+            drawn(entropy, floor=0.01, sharpness=2.0, cap=1.0),
+            ours=True,
+        ),
+        Rule(
+            "ent-sharp",
+            "IWeS-ent, floor 0.001, sharpness 3, weights 1",
+            drawn(entropy, floor=0.001, sharpness=3.0, cap=1.0),
+            ours=True,
+        ),
         Rule(
             "ent-pool",
             "IWeS-ent, floor 0.05, scaled to the pool",

@@ -42,6 +42,8 @@ class Said:
     hold_out_balance: float
     weighted: float | None = None
     weighted_balance: float | None = None
+    assisted: float | None = None
+    assisted_balance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -123,12 +125,16 @@ def _said(
         answers = trained.probabilities(Picked(pool.images, places)).argmax(axis=1)
         right_of[places] = answers == pool.answers[places]
     truth = _balance(pool, of_left)
-    weighted, weighted_balance = None, None
-    if choice.draw is not None and len(asked):
+    weighted, weighted_balance, assisted, assisted_balance = None, None, None, None
+    if choice.draw is not None and choice.expected is not None and choice.sure is not None and len(asked):
         chance = choice.draw.inclusion[kept]
         weighted = iwes.estimate_mean(right_of[asked], chance).value
         shares = iwes.class_balance(pool.answers[asked], chance, pool.classes)
         weighted_balance = _off(truth, np.array([share.value for share in shares]))
+        beliefs = trained.probabilities(Picked(pool.images, asked))
+        assisted = iwes.assisted_mean(right_of[asked], chance, beliefs.max(axis=1), choice.sure).value
+        shares = iwes.assisted_balance(pool.answers[asked], chance, beliefs, choice.expected)
+        assisted_balance = _off(truth, np.array([share.value for share in shares]))
     return Said(
         truth=float(right_of[looked_at].mean()),
         plain=float(right_of[asked].mean()),
@@ -137,6 +143,8 @@ def _said(
         hold_out_balance=_off(truth, _balance(pool, held)),
         weighted=weighted,
         weighted_balance=weighted_balance,
+        assisted=assisted,
+        assisted_balance=assisted_balance,
     )
 
 

@@ -16,5 +16,5 @@ class Settings:
         return [self.k0 + self.k * number for number in range(self.rounds + 1)]
 
 
-SIZES = {"mnist-5000": Settings(50, 50, 5), "fashion-mnist": Settings(200, 200, 4)}
-USUAL = Settings(100, 100, 7)
+SIZES = {"mnist-5000": Settings(50, 50, 9)}
+USUAL = Settings(100, 100, 9)

@@ -90,6 +90,10 @@ class Summary:
                 _typical([one.weighted - one.truth for one in said if one.weighted is not None]),
                 _average([one.weighted_balance for one in said if one.weighted_balance is not None]),
             ),
+            "the labels, weighted, with the model's help": (
+                _typical([one.assisted - one.truth for one in said if one.assisted is not None]),
+                _average([one.assisted_balance for one in said if one.assisted_balance is not None]),
+            ),
             "the same labels, unweighted": (
                 _typical([one.plain - one.truth for one in said]),
                 _average([one.plain_balance for one in said]),

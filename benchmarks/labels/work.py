@@ -48,6 +48,10 @@ def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
     for run in results.load(asked.json, Run.from_dict) if asked.json.exists() else []:
         if run.job not in known:
             journal.add(run)
+    for data, kind in dict.fromkeys((job.data, job.pool) for job in wanted if job not in known):
+        # once, with all threads, before workers with one thread each would all do it
+        pool(data, asked.data[data], kind, asked.learner(data), asked.cache)
+    pool.cache_clear()
     doing = partial(work, asked=asked)
     side_by_side.finish(wanted, journal, doing, workers=asked.workers, kind=_kind, told=_told)
     every = {run.job: run for run in journal.runs()}
