@@ -1,0 +1,80 @@
+"""Estimates that a model helps with: by hand, with the best and the worst of models, and over many draws."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from iwes import BadArgument, BadLabels, assisted_balance, assisted_mean, draw, estimate_mean
+
+
+def test_by_hand() -> None:
+    result = assisted_mean([1, 0, 1], [0.5, 0.25, 1.0], [0.9, 0.4, 0.8], 0.7)
+    off = (2 * 0.1 - 4 * 0.4 + 1 * 0.2) / 7
+    assert result.value == pytest.approx(0.7 + off)
+    w, e = np.array([2, 4, 1]), np.array([0.1, -0.4, 0.2])
+    variance = 1.5 * ((w**2 - w) * (e - off) ** 2).sum() / 49
+    assert result.standard_error == pytest.approx(np.sqrt(variance))
+
+
+def test_a_model_that_knows_everything_leaves_no_doubt() -> None:
+    v = np.array([1.0, 0.0, 1.0, 1.0])
+    result = assisted_mean(v, [0.1, 0.9, 0.2, 0.5], v, 0.61)
+    assert (result.low, result.value, result.high) == (0.61, 0.61, 0.61)
+
+
+def test_a_model_that_expects_the_same_of_every_task_changes_nothing() -> None:
+    v, pi = [1, 0, 1, 1, 0], [0.1, 0.9, 0.2, 0.5, 0.3]
+    assert assisted_mean(v, pi, np.full(5, 0.4), 0.4).value == pytest.approx(estimate_mean(v, pi).value)
+
+
+def test_bounds_are_shares() -> None:
+    result = assisted_mean([1, 0, 1, 1], [0.1, 0.9, 0.2, 0.5], [0.1, 0.5, 0.2, 0.3], 0.9)
+    assert 0 <= result.low <= result.value <= result.high <= 1
+
+
+@pytest.mark.parametrize("wrong_by", [0.0, 0.3])
+def test_over_many_draws_it_is_right_and_its_interval_covers(wrong_by: float, make_pool: Callable) -> None:
+    """Also with the help of a model that is far too sure of itself; where it is right about itself, closer than without
+    help."""
+    size, k = 5_000, 200
+    score, right = make_pool(size, 0.2, 0.8, "proportional")
+    chance_of_right = np.clip(1 - (1 - right.mean()) * score / score.mean(), 0, 1)
+    expected = np.clip(chance_of_right + wrong_by * (1 - chance_of_right), 0, 1)
+    rng, truth = np.random.default_rng(5), right.mean()
+    helped, alone, hits = [], [], 0
+    for _ in range(400):
+        found = draw(score, k, rng=rng)
+        v, seen = right[found.index], {"examined": found.examined, "pool_size": size}
+        one = assisted_mean(v, found.inclusion, expected[found.index], float(expected.mean()), **seen)
+        hits += one.low <= truth <= one.high
+        helped.append(one.value - truth)
+        alone.append(estimate_mean(v, found.inclusion, **seen).value - truth)
+    assert abs(np.mean(helped)) < 4 * np.std(helped) / np.sqrt(400) + 1 / k
+    assert hits / 400 > 0.92
+    assert np.std(helped) < np.std(alone)
+
+
+def test_balance_takes_each_class_by_itself() -> None:
+    labels, pi = [0, 1, 2, 1], [0.5, 0.25, 1.0, 0.5]
+    beliefs = np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8], [0.5, 0.5, 0.0]])
+    pool = np.array([0.5, 0.3, 0.2])
+    shares = assisted_balance(labels, pi, beliefs, pool)
+    assert sum(share.value for share in shares) == pytest.approx(1)
+    alone = assisted_mean(np.array(labels) == 1, pi, beliefs[:, 1], 0.3)
+    assert shares[1] == alone
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: assisted_mean([1, 0], [0.5, 0.5], [0.2], 0.5), BadArgument, "expected has shape"),
+        (lambda: assisted_mean([1, 0], [0.5, 0.5], [0.2, np.nan], 0.5), BadArgument, "expected"),
+        (lambda: assisted_mean([1, 0], [0.5, 0.5], [0.2, 0.1], np.inf), BadArgument, "expected_of_pool is inf"),
+        (lambda: assisted_balance([0, 2], [0.5, 0.5], np.ones((2, 2)) / 2, [0.5, 0.5]), BadLabels, r"labels\[1\] is 2"),
+        (lambda: assisted_balance([0, 1], [0.5, 0.5], np.ones((2, 2)) / 2, [1.0]), BadArgument, "beliefs_of_pool"),
+    ],
+)
+def test_bad_input_is_named(call: Callable, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
