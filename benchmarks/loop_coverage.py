@@ -34,6 +34,7 @@ from sklearn.linear_model import LogisticRegression
 import iwes
 from jobs import estimates
 from jobs.draw import as_draws, as_round, draw_readable
+from jobs.foreseen import Foreseen
 from jobs.rows import LoadedRows
 from jobs.scoring import Opinions, Scorer
 from jobs.settings import Settings
@@ -151,18 +152,20 @@ class Loop:
             trained = rounds.current_model(session, project)
             task_ids = pool.drawable(session, project, at_least=wanted)
         rng_seed = [project.rng_seed, number]
-        predicted: dict[int, str] = {}
+        foreseen = Foreseen()
         if model is None:
             drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed), reserve=project.reserve)
         else:
             scorer = Scorer(Beliefs(self.digits, model, self.row), "ent")
             found = draw_readable(self.place, scorer, project, task_ids, wanted, rng_seed, reserve=project.reserve)
             assert found is not None  # noqa: S101 - every image can be read
-            (task_ids, drawn), predicted = found, scorer.predicted
+            task_ids, drawn = found
+            foreseen = scorer.foreseen([task_ids[place] for place in drawn.index])
         with self.place.store.write() as session:
             rule = "ent" if model else rounds.SEED
             round_ = as_round(number, drawn, project, rule=rule, model=trained, wanted=wanted)
-            rounds.add(session, project, round_, as_draws(drawn, task_ids, predicted))
+            round_.expected = foreseen.expected
+            rounds.add(session, project, round_, as_draws(drawn, task_ids, foreseen))
             rounds.open_(session, round_)
         return task_ids
 

@@ -207,13 +207,13 @@ def _shares(v: Floats, w: Floats, unseen: float, confidence: float) -> list[Esti
     """Of each column of `v` (n, columns), whose values are within [0, 1], by the weights 1/π."""
     matters = float((w**3).sum()) / float(w @ w)  # the weight of a label that matters to the variance
     heavy = np.full(v.shape[1], matters)
-    below = _doubts(v, w, unseen, zero=heavy, one=_typical(v, w, heavy))
-    above = _doubts(v, w, unseen, zero=_typical(1.0 - v, w, heavy), one=heavy)
+    below = _doubts(v, w, unseen, zero=heavy, one=typical(v, w, heavy))
+    above = _doubts(v, w, unseen, zero=typical(1.0 - v, w, heavy), one=heavy)
     size, means = effective_size(w), (w @ v / w.sum()).tolist()
     return [Estimate(m, m, m, size, b, a).at(confidence) for m, b, a in zip(means, below, above, strict=True)]
 
 
-def _typical(share: Floats, w: Floats, heavy: Floats) -> Floats:
+def typical(share: Floats, w: Floats, heavy: Floats) -> Floats:
     """The weight, as far as it matters to the variance, of the labels of one answer; some heavy ones are added."""
     seen, square = share.sum(axis=0), w**2 @ share
     own = np.divide(w**3 @ share, square, out=heavy.copy(), where=square > 0.0)

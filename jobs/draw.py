@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 import iwes
 from jobs import step
+from jobs.foreseen import Foreseen
 from jobs.workplace import Workplace
 from store import pool, projects, rounds
 from store.tables import Draw, Model, Round
@@ -40,7 +40,7 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
         _close_the_pool(place, project_id, number)
         return
     rng_seed = [project.rng_seed, number]
-    predicted: Mapping[int, str] = {}
+    foreseen = Foreseen()
     if model is None:
         drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed), reserve=project.reserve)
     else:
@@ -51,15 +51,15 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
         if readable is None:
             return
         task_ids, drawn = readable
-        predicted = scorer.predicted
+        foreseen = scorer.foreseen([task_ids[place] for place in drawn.index])
     with place.store.write() as session:
         project = projects.lock(session, project_id)
         last = rounds.latest(session, project)
         if last is not None and last.number >= number:
             return
         round_ = as_round(number, drawn, project, rule="ent" if model else rounds.SEED, model=model, wanted=wanted)
-        round_.reserve = project.reserve
-        rounds.add(session, project, round_, as_draws(drawn, task_ids, predicted))
+        round_.reserve, round_.expected = project.reserve, foreseen.expected
+        rounds.add(session, project, round_, as_draws(drawn, task_ids, foreseen))
     log.info("project %s round %s: %s of %s tasks drawn", project_id, number, len(drawn.index), len(task_ids))
 
 
@@ -136,10 +136,11 @@ def as_round(number: int, drawn: iwes.Draw, chances: Chances, *, rule: str, mode
     )
 
 
-def as_draws(drawn: iwes.Draw, task_ids: list[int], predicted: Mapping[int, str]) -> list[Draw]:
+def as_draws(drawn: iwes.Draw, task_ids: list[int], foreseen: Foreseen) -> list[Draw]:
+    drawn_ids = [task_ids[place] for place in drawn.index]
     return [
         Draw(
-            task_id=task_ids[int(drawn.index[rank])],
+            task_id=task_id,
             rank=rank,
             reserve=rank >= drawn.batch_size,
             position=int(drawn.position[rank]),
@@ -148,7 +149,8 @@ def as_draws(drawn: iwes.Draw, task_ids: list[int], predicted: Mapping[int, str]
             probability=float(drawn.probability[rank]),
             weight=float(drawn.weight[rank]),
             inclusion=float(drawn.inclusion[rank]),
-            predicted=predicted.get(task_ids[int(drawn.index[rank])]),
+            predicted=foreseen.predicted.get(task_id),
+            beliefs=foreseen.beliefs.get(task_id),
         )
-        for rank in range(len(drawn.index))
+        for rank, task_id in enumerate(drawn_ids)
     ]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import iwes
 from jobs import step, versions
+from jobs.foreseen import MOST_CLASSES, Foreseen
 from jobs.rows import LoadedRows, RowSource
 from jobs.workplace import Workplace
 from models import checkpoint
@@ -59,6 +60,7 @@ class Scorer:
         self._known: dict[int, float] = {}
         self.predicted: dict[int, str] = {}
         """The class each scored task was given."""
+        self._expected = np.zeros(len(opinions.classes))
         self.newly_bad: dict[int, str] = {}
         self.away: set[int] = set()
         """Those whose image cannot be had just now: left out of this draw, and of no other."""
@@ -80,6 +82,21 @@ class Scorer:
             self._score(missing)
         return np.array([self._known[int(i)] for i in task_ids])
 
+    def foreseen(self, task_ids: Sequence[int]) -> Foreseen:
+        """Of tasks that were scored. Their probabilities are asked for once more: kept for all that were scored, they
+        would not fit into memory."""
+        predicted = {task_id: self.predicted[task_id] for task_id in task_ids if task_id in self.predicted}
+        if not predicted or len(self._opinions.classes) > MOST_CLASSES:
+            return Foreseen(predicted)
+        loaded, beliefs = self._opinions.of(task_ids)
+        rows = beliefs[0].astype("<f4") if beliefs else ()
+        count = len(self.predicted)
+        return Foreseen(
+            predicted,
+            {task_ids[place]: row.tobytes() for place, row in zip(loaded.good, rows, strict=True)},
+            {"tasks": count, "classes": self._opinions.classes, "shares": (self._expected / count).tolist()},
+        )
+
     def _score(self, task_ids: list[int]) -> None:
         loaded, beliefs = self._opinions.of(task_ids)
         if beliefs:
@@ -88,6 +105,7 @@ class Scorer:
             best = [self._opinions.classes[place] for place in beliefs[0].argmax(axis=1)]
             self._known |= zip(readable, found.tolist(), strict=True)
             self.predicted |= zip(readable, best, strict=True)
+            self._expected += beliefs[0].sum(axis=0)
         for place, reason in loaded.bad.items():
             self._known[task_ids[place]] = 0.0
             self.newly_bad[task_ids[place]] = reason

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 
 import numpy as np
 
 import iwes
 from jobs import step
 from jobs.draw import as_draws, as_round, draw_readable
+from jobs.foreseen import Foreseen
 from jobs.workplace import Workplace
 from store import pool, projects, rounds, subsets
 
@@ -32,7 +32,7 @@ def select_round(place: Workplace, project_id: int, subset_id: int, number: int)
         labelled = pool.selectable(session, project, subset)
         f, g = rounds.current_pair(session, project, subset)
     rng_seed = [project.rng_seed, number, subset.stream]
-    predicted: Mapping[int, str] = {}
+    foreseen = Foreseen()
     task_ids = list(labelled)
     rule = rounds.SEED
     if f is not None:
@@ -52,12 +52,12 @@ def select_round(place: Workplace, project_id: int, subset_id: int, number: int)
         if readable is None:
             return
         task_ids, drawn = readable
-        predicted = scorer.predicted
+        foreseen = Foreseen(scorer.predicted)
     with place.store.write() as session:
         project = projects.lock(session, project_id)
         last = rounds.latest(session, project, subset)
         if last is not None and last.number >= number:
             return
         round_ = as_round(number, drawn, subset, rule=rule, model=f, wanted=wanted)
-        rounds.add_selected(session, project, subset, round_, as_draws(drawn, task_ids, predicted))
+        rounds.add_selected(session, project, subset, round_, as_draws(drawn, task_ids, foreseen))
     log.info("project %s subset %s round %s: %s selected", project_id, subset.name, number, len(drawn.index))

@@ -52,6 +52,13 @@ class Batch:
     """By annotators, and labelled by none."""
     lost: NDArray[np.bool_]
     """Deleted since, or set aside: no longer part of what is estimated."""
+    beliefs: NDArray[np.float32] | None = None
+    """The probability that the drawing model gave each class, a column for each; NaN in rows where that is not known.
+    None where it is known of none."""
+    expected: NDArray[np.float64] | None = None
+    """The mean of that over the tasks that the model was asked about."""
+    asked_about: int = 0
+    """How many these are: those examined, and some more for the reserve."""
 
 
 @dataclass(frozen=True)
@@ -155,14 +162,18 @@ def _settled(session: Session, project: Project, tasks: Sequence[int]) -> dict[i
     return found
 
 
-_Round = Row[int, int, str | None, RoundState, int, int]
-"""Its id, number, drawing model and state, how large the pool was, and how much of it was looked at."""
+_Round = Row[int, int, str | None, RoundState, int, int, dict[str, Any] | None]
+"""Its id, number, drawing model and state, how large the pool was, how much of it was looked at, and what the model
+expected of it."""
 
 
 def _rounds(session: Session, project: Project) -> Sequence[_Round]:
     """Those that annotators answer."""
     return session.execute(
-        select(Round.id, Round.number, Round.model_version, Round.state, Round.pool_size, Round.examined)
+        select(
+            *(Round.id, Round.number, Round.model_version, Round.state),
+            *(Round.pool_size, Round.examined, Round.expected),
+        )
         .where(Round.project_id == project.id, Round.subset_id.is_(None))
         .order_by(Round.number)
     ).all()
@@ -171,11 +182,26 @@ def _rounds(session: Session, project: Project) -> Sequence[_Round]:
 def _batches(session: Session, project: Project, rounds: Sequence[_Round], lost: Set[int]) -> list[Batch]:
     over = (RoundState.CLOSED, RoundState.TRAINED)
     found = []
-    for round_id, number, model_version, state, pool_size, examined in rounds:
+    for round_id, number, model_version, state, pool_size, examined, expected in rounds:
         asked = _asked(session, project, round_id, lost)
         if asked:
-            found.append(Batch(number, model_version, state in over, pool_size, examined, **asked))
+            foreseen = _foreseen(session, project, round_id, expected) if expected else {}
+            found.append(Batch(number, model_version, state in over, pool_size, examined, **{**asked, **foreseen}))
     return found
+
+
+def _foreseen(session: Session, project: Project, round_id: int, expected: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the classes there are now: nothing was foreseen of those that came since."""
+    names, means = expected["classes"], np.array(expected["shares"])
+    unknown = np.full(len(names), np.nan, "<f4").tobytes()
+    kept = session.scalars(select(Draw.beliefs).where(Draw.round_id == round_id, ~Draw.reserve).order_by(Draw.rank))
+    rows = np.frombuffer(b"".join(row or unknown for row in kept), "<f4").reshape(-1, len(names))
+    place_of = {name: place for place, name in enumerate(names)}
+    here = [number for number, name in enumerate(project.classes) if name in place_of]
+    there = [place_of[project.classes[number]] for number in here]
+    beliefs, of_pool = np.zeros((len(rows), len(project.classes)), np.float32), np.zeros(len(project.classes))
+    beliefs[:, here], of_pool[here] = rows[:, there], means[there]
+    return {"beliefs": beliefs, "expected": of_pool, "asked_about": expected["tasks"]}
 
 
 def _asked(session: Session, project: Project, round_id: int, lost: Set[int]) -> dict[str, NDArray[Any]]:

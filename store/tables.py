@@ -213,6 +213,9 @@ class Round(Base):
     """Whether two models are trained at its end: f and, from other random numbers, g."""
     f_trained_at: Mapped[datetime | None]
     g_trained_at: Mapped[datetime | None]
+    expected: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """How common the drawing model expects each class to be: "shares", the mean of its probabilities over so many
+    "tasks", all that it was asked about, and the "classes" in their order, which is that of `Draw.beliefs` too."""
     """When that one's training was over, with a model or without."""
     trained_at: Mapped[datetime | None]
     problem: Mapped[str | None]
@@ -248,6 +251,8 @@ class Draw(Base):
     inclusion: Mapped[float]
     predicted: Mapped[str | None]
     """The class the drawing model gave it: against the label it tells how good that model is, at no extra cost."""
+    beliefs: Mapped[bytes | None]
+    """The probability the drawing model gave each class, as little-endian single floats."""
     round: Mapped[Round] = relationship(back_populates="draws")
     task: Mapped[Task] = relationship()
 

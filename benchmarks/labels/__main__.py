@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks import results
-from benchmarks.labels import figure, tables, work
+from benchmarks.labels import figure, goals, tables, work
 from benchmarks.labels.data import DATASETS, NoData
 from benchmarks.labels.model import NoWeights
 from benchmarks.labels.options import options
@@ -40,13 +40,17 @@ def _text(summaries: Sequence[Summary]) -> str:
     seeds = sorted({len(summary.seeds) for summary in summaries})
     count = " to ".join(str(number) for number in {seeds[0]: 0, seeds[-1]: 0})
     parts = [
-        f"Labels needed for the accuracy that random reaches with its last batch, as a part of random's; {count} "
-        "seeds, jackknife standard error. † looks at the answers of the whole pool: for labelled pools alone.",
+        "### Labels needed\n\nFor the accuracy that random reaches with its last batch, as a part of random's; "
+        f"{count} seeds, jackknife standard error. † looks at the answers of the whole pool: for labelled pools alone.",
         tables.headline(summaries),
         f"![Learning curves on every pool]({PICTURE})",
-        "### What the labels say of the pool\n\nOf the product's rule: how far the accuracy of the model on what is "
-        "left is off (root mean square, points), and the class balance (half of the summed differences, points).",
-        tables.estimates(summaries),
+        "### What was wanted, and what came of it\n\nOf the settings for the fewest labels, and of the default.",
+        goals.goals(summaries),
+        "### What the labels say of the pool\n\nBy the default settings, from the labels of one round. How far the "
+        "estimated accuracy of the model on what is left is off (root mean square, points):",
+        tables.estimates(summaries, 0),
+        "And the class balance of what is left (half of the summed differences, points):",
+        tables.estimates(summaries, 1),
         "### Each pool\n\nRight on the test set in % (mean ± standard error), and the mean difference over all rounds "
         "with the same seed sets (paired t-test).",
     ]

@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.labels.rules import RULES
+from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, MARGIN, RANDOM, RULES
 from benchmarks.labels.summary import Summary
 from benchmarks.labels.tables import title
 from benchmarks.subsets.figure import STYLE
 
 # Okabe and Ito's colours, which people tell apart whatever their colour vision; marks differ as well
 LOOKS = {
-    "random": ("#555555", "o"),
-    "margin": ("#E69F00", "s"),
-    "badge": ("#CC79A7", "v"),
+    RANDOM: ("#555555", "o"),
+    MARGIN: ("#E69F00", "s"),
+    BADGE: ("#CC79A7", "v"),
     "coreset": ("#56B4E9", "X"),
     "ent-paper": ("#D55E00", "^"),
-    "ent-floor": ("#009E73", "P"),
-    "ent-low": ("#F0E442", "*"),
-    "ent-pool-sharp": ("#0072B2", "D"),
+    DEFAULT: ("#009E73", "P"),
+    FEWEST: ("#0072B2", "D"),
 }
 COLUMNS = 3
 

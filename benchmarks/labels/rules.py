@@ -140,7 +140,9 @@ def _answers(standing: Standing, places: Indices) -> Indices:
     return np.where(said >= 0, said, standing.pool.truth[places])
 
 
-RANDOM, MARGIN, BADGE, DEFAULT = "random", "margin", "badge", "ent-floor"
+RANDOM, MARGIN, BADGE = "random", "margin", "badge"
+DEFAULT, FEWEST = "ent-floor", "ent-low-unweighted"
+"""The product's settings if nobody changes them, and those that docs/benchmarks.md names for the fewest labels."""
 RULES = {
     rule.name: rule
     for rule in (
@@ -158,7 +160,7 @@ RULES = {
         Rule("ent-mid", "IWeS-ent, floor 0.02, sharpness 2", drawn(entropy, floor=0.02, sharpness=2.0), ours=True),
         Rule("ent-low", "IWeS-ent, floor 0.01, sharpness 2", drawn(entropy, floor=0.01, sharpness=2.0), ours=True),
         Rule(
-            "ent-low-unweighted",
+            FEWEST,
             "IWeS-ent, floor 0.01, sharpness 2, weights 1",
             drawn(entropy, floor=0.01, sharpness=2.0, cap=1.0),
             ours=True,

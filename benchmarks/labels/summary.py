@@ -16,6 +16,8 @@ from benchmarks.labels.settings import Settings
 from benchmarks.subsets.summary import Mean
 
 Floats = NDArray[np.float64]
+WEIGHTED, HELPED = "the labels, weighted", "weighted, with the model's help"
+PLAIN, HOLD_OUT, MARGINS = "the same, unweighted", "a random hold-out of that size", "margin's labels"
 
 
 @dataclass(frozen=True)
@@ -86,25 +88,25 @@ class Summary:
         said = [one for run in self._of(rule) for one in run.said]
         margin = [one for run in self._of(MARGIN) for one in run.said]
         found = {
-            "the labels, weighted": (
+            WEIGHTED: (
                 _typical([one.weighted - one.truth for one in said if one.weighted is not None]),
                 _average([one.weighted_balance for one in said if one.weighted_balance is not None]),
             ),
-            "the labels, weighted, with the model's help": (
+            HELPED: (
                 _typical([one.assisted - one.truth for one in said if one.assisted is not None]),
                 _average([one.assisted_balance for one in said if one.assisted_balance is not None]),
             ),
-            "the same labels, unweighted": (
+            PLAIN: (
                 _typical([one.plain - one.truth for one in said]),
                 _average([one.plain_balance for one in said]),
             ),
-            "a random hold-out of that size": (
+            HOLD_OUT: (
                 _typical([one.hold_out - one.truth for one in said]),
                 _average([one.hold_out_balance for one in said]),
             ),
         }
         if margin:
-            found["margin's labels"] = (
+            found[MARGINS] = (
                 _typical([one.plain - one.truth for one in margin]),
                 _average([one.plain_balance for one in margin]),
             )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from benchmarks.labels.data import DATASETS
 from benchmarks.labels.pools import TITLES
 from benchmarks.labels.rules import BADGE, DEFAULT, MARGIN, RANDOM, RULES
-from benchmarks.labels.summary import Against, Summary
+from benchmarks.labels.summary import HELPED, HOLD_OUT, MARGINS, PLAIN, WEIGHTED, Against, Summary
 from benchmarks.page import table
 
 
@@ -43,19 +43,15 @@ def details(summary: Summary) -> str:
     return table(head, rows)
 
 
-def estimates(summaries: Sequence[Summary]) -> str:
-    """Of the product's rule."""
-    found = [(summary, summary.errors(DEFAULT)) for summary in summaries if RULES[DEFAULT] in summary.rules]
-    if not found:
-        return ""
-    sources = list(found[0][1])
-    head = ["pool", *(f"accuracy: {source}" for source in sources), *(f"balance: {source}" for source in sources)]
-    rows = [
-        [title(summary), *(f"{errors[source][which]:.1f}" for which in (0, 1) for source in sources)]
-        for summary, errors in found
-        if set(sources) <= set(errors)
-    ]
-    return table(head, rows)
+def estimates(summaries: Sequence[Summary], which: int) -> str:
+    """How far those of the product's rule are off: 0, of accuracy; 1, of class balance."""
+    sources = (WEIGHTED, HELPED, PLAIN, MARGINS, HOLD_OUT)
+    rows = []
+    for summary in summaries:
+        errors = summary.errors(DEFAULT) if RULES[DEFAULT] in summary.rules else {}
+        if set(sources) <= set(errors):
+            rows.append([title(summary), *(f"{errors[source][which]:.1f}" for source in sources)])
+    return table(["pool", *sources], rows) if rows else ""
 
 
 def _against(found: Against) -> str:

@@ -10,17 +10,27 @@ from iwes import BadArgument, BadLabels, assisted_balance, assisted_mean, draw, 
 
 def test_by_hand() -> None:
     result = assisted_mean([1, 0, 1], [0.5, 0.25, 1.0], [0.9, 0.4, 0.8], 0.7)
-    off = (2 * 0.1 - 4 * 0.4 + 1 * 0.2) / 7
-    assert result.value == pytest.approx(0.7 + off)
-    w, e = np.array([2, 4, 1]), np.array([0.1, -0.4, 0.2])
-    variance = 1.5 * ((w**2 - w) * (e - off) ** 2).sum() / 49
+    assert result.value == pytest.approx(0.7 + (2 * 0.1 - 4 * 0.4 + 1 * 0.2) / 7)
+
+
+def test_the_doubt_of_a_class_by_hand() -> None:
+    """Two labels of the median weight, 2, by which the model is half off either way, are added to those there are."""
+    beliefs = np.array([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]])
+    result = assisted_balance([0, 1, 0], [0.5, 0.25, 1.0], beliefs, [0.7, 0.3])[0]
+    w, e = np.array([2, 4, 1, 2, 2]), np.array([0.1, -0.4, 0.2, -0.5, 0.5])
+    variance = ((w**2 - w) * (e - (w @ e) / 11) ** 2).sum() / 11**2
     assert result.standard_error == pytest.approx(np.sqrt(variance))
 
 
-def test_a_model_that_knows_everything_leaves_no_doubt() -> None:
-    v = np.array([1.0, 0.0, 1.0, 1.0])
-    result = assisted_mean(v, [0.1, 0.9, 0.2, 0.5], v, 0.61)
-    assert (result.low, result.value, result.high) == (0.61, 0.61, 0.61)
+def test_a_model_that_knows_everything_leaves_less_doubt_than_labels_alone_and_none_where_all_was_drawn() -> None:
+    rng = np.random.default_rng(0)
+    pi, v = rng.uniform(0.05, 0.5, 200), (rng.random(200) < 0.7).astype(float)
+    alone = estimate_mean(v, pi)
+    helped = assisted_mean(v, pi, v, alone.value)
+    assert helped.value == pytest.approx(alone.value)
+    assert helped.high - helped.low < 0.5 * (alone.high - alone.low)
+    everything = assisted_mean(v, np.ones(200), v, v.mean())
+    assert everything.low == everything.value == everything.high == pytest.approx(v.mean())
 
 
 def test_a_model_that_expects_the_same_of_every_task_changes_nothing() -> None:
@@ -31,6 +41,17 @@ def test_a_model_that_expects_the_same_of_every_task_changes_nothing() -> None:
 def test_bounds_are_shares() -> None:
     result = assisted_mean([1, 0, 1, 1], [0.1, 0.9, 0.2, 0.5], [0.1, 0.5, 0.2, 0.3], 0.9)
     assert 0 <= result.low <= result.value <= result.high <= 1
+
+
+def test_whoever_asks_the_model_about_more_tasks_than_were_examined_knows_more() -> None:
+    rng = np.random.default_rng(0)
+    pi, v = rng.uniform(0.05, 0.5, 200), (rng.random(200) < 0.7).astype(float)
+    m = np.abs(v - 0.2)
+    little, more, all_ = (
+        assisted_mean(v, pi, m, 0.6, examined=800, pool_size=5_000, asked_about=count) for count in (800, 2_000, 5_000)
+    )
+    assert little == assisted_mean(v, pi, m, 0.6, examined=800, pool_size=5_000)
+    assert little.standard_error > more.standard_error > all_.standard_error
 
 
 @pytest.mark.parametrize("wrong_by", [0.0, 0.3])
@@ -62,7 +83,7 @@ def test_balance_takes_each_class_by_itself() -> None:
     shares = assisted_balance(labels, pi, beliefs, pool)
     assert sum(share.value for share in shares) == pytest.approx(1)
     alone = assisted_mean(np.array(labels) == 1, pi, beliefs[:, 1], 0.3)
-    assert shares[1] == alone
+    assert shares[1].value == pytest.approx(alone.value)
 
 
 @pytest.mark.parametrize(

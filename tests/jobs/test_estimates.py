@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import iwes
-from jobs import estimates
+from jobs import class_balance, estimates
 from jobs.estimates import Estimates
 from jobs.workplace import Workplace
 from store import labels, pool, projects, rounds
@@ -69,6 +70,49 @@ def test_right_and_wrong_answers_count_by_one_over_their_chance(place: Workplace
     assert (found.judged.model_version, found.judged.trained_on, found.judged.rest) == ("iwes-model-0", 2, 18)
     assert (found.judged.response.answered, found.judged.response.missing) == (2, 2)
     assert found.said == "iwes-model-0, by round 1, with 2 of 4 labels so far; it is the model in use"
+
+
+def foresee(place: Workplace, project: Project, expected: dict[str, float], beliefs: list[list[float]]) -> None:
+    """The model that drew round 1 expected this of all tasks, and of those it asked for, in their order."""
+    with place.store.write() as session:
+        round_ = rounds.by_number(session, project, 1)
+        round_.expected = {"tasks": 18, "classes": list(expected), "shares": list(expected.values())}
+        for draw, row in zip(round_.draws, beliefs, strict=False):
+            draw.beliefs = np.array(row, "<f4").tobytes()
+
+
+def test_what_the_model_expects_of_the_rest_is_corrected_by_its_labels(place: Workplace, project: Project) -> None:
+    """By hand: of 18 tasks left the model expects a quarter to be of class 8; of the four it asked for, each with the
+    chance ½, it expected one in ten, and one in four is. So 0.25 + 0.15 of the 18, and none of the two known threes."""
+    for task in (10, 11, 1, 2, 3):
+        put_label(place.store, project, task, a_label(task))
+    put_label(place.store, project, 4, a_label(4, "8"))
+    alone = share(told(place, project), "8")
+    foresee(place, project, {"8": 0.25, "3": 0.75}, [[0.1, 0.9]] * 4)
+    helped = share(told(place, project), "8")
+    seed, batch = 0.0, 18 / 20 * (0.25 + 0.15)
+    trust = 2 / (20 * 18), class_balance.HELP * 4 / (18 * 14)
+    assert helped.value == pytest.approx((trust[0] * seed + trust[1] * batch) / sum(trust), rel=1e-6)
+    assert helped.value != pytest.approx(alone.value)
+
+
+def test_a_class_that_is_new_since_was_not_foreseen(place: Workplace, project: Project) -> None:
+    for task in (1, 2, 3, 4):
+        put_label(place.store, project, task, a_label(task))
+    foresee(place, project, {"3": 0.9, "gone": 0.1}, [[0.9, 0.1]] * 4)
+    found = told(place, project)
+    assert share(found, "8").value == 0.0
+    assert share(found, "3").value > 0.9
+
+
+def test_where_it_is_not_known_what_the_model_said_of_a_task_the_labels_speak_alone(
+    place: Workplace, project: Project
+) -> None:
+    for task in (1, 2, 3, 4):
+        put_label(place.store, project, task, a_label(task, "8" if task == 4 else "3"))
+    alone = told(place, project).balance
+    foresee(place, project, {"8": 0.25, "3": 0.75}, [[0.1, 0.9]] * 3)
+    assert told(place, project).balance == alone
 
 
 def test_labels_of_the_reserve_and_manual_ones_judge_nothing(place: Workplace, project: Project) -> None:

@@ -154,6 +154,27 @@ def test_a_draw_scores_by_descriptions_too(place: Workplace, store: Store, files
         round_ = rounds.by_number(session, project, 1)
         assert round_.rule == "ent"
         assert all(draw.predicted in NAMES for draw in round_.draws)
+        beliefs = np.array([np.frombuffer(draw.beliefs or b"", "<f4") for draw in round_.draws])
+        assert [NAMES[place] for place in beliefs.argmax(axis=1)] == [draw.predicted for draw in round_.draws]
+        assert beliefs.sum(axis=1) == pytest.approx(1)
+        assert round_.expected is not None
+        assert round_.expected["classes"] == NAMES
+        assert sum(round_.expected["shares"]) == pytest.approx(1)
+        assert round_.examined <= round_.expected["tasks"] <= round_.pool_size
+
+
+def test_with_very_many_classes_a_draw_keeps_the_likeliest_alone(
+    place: Workplace, store: Store, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.scoring.MOST_CLASSES", len(NAMES) - 1)
+    project = a_project(store, files, training={"way": "head"})
+    labelled_round(store, project, 0, list(range(1, 9)))
+    after(place, project, 0)
+    draw_round(place, project.id, 1)
+    with store.read() as session:
+        round_ = rounds.by_number(session, project, 1)
+        assert round_.expected is None
+        assert all(draw.predicted in NAMES and draw.beliefs is None for draw in round_.draws)
 
 
 def test_a_calibrated_model_keeps_its_temperature(place: Workplace, store: Store, files: Files) -> None:
