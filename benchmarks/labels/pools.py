@@ -81,8 +81,8 @@ POOLS: dict[str, Callable[[Labelled, np.random.Generator], Pool]] = {
 }
 TITLES = {
     "clean": "clean",
-    "duplicates": "each image five times, nearly",
-    "imbalance": "half of the classes ten times rarer",
-    "noise": "10 % of the labels wrong",
-    "junk": "5 % junk images",
+    "duplicates": "near-duplicates",
+    "imbalance": "10:1 imbalance",
+    "noise": "10 % of labels wrong",
+    "junk": "5 % junk",
 }

@@ -129,6 +129,12 @@ def disagreement(standing: Standing, places: Indices, beliefs: Floats) -> Floats
     return iwes.disagreement(beliefs, standing.beliefs(places, 1), _answers(standing, places))
 
 
+def hesitation(_: Standing, __: Indices, beliefs: Floats) -> Floats:
+    """How near the second-likeliest class comes to the likeliest: what margin goes by, as the chance of a coin."""
+    second, best = np.sort(beliefs, axis=1)[:, -2:].T
+    return np.asarray(1.0 - (best - second))
+
+
 def certain(_: Standing, places: Indices, __: Floats) -> Floats:
     """A coin that always accepts: the first k of a random order."""
     return np.ones(len(places))
@@ -181,6 +187,12 @@ RULES = {
             "ent-pool-sharp",
             "IWeS-ent, floor 0.001, sharpness 3, scaled to the pool",
             drawn(entropy, floor=0.001, sharpness=3.0, scaling="pool"),
+            ours=True,
+        ),
+        Rule(
+            "margin-coins",
+            "coins by margin, floor 0.01, sharpness 3, weights 1",
+            drawn(hesitation, floor=0.01, sharpness=3.0, cap=1.0),
             ours=True,
         ),
         Rule("ent-unweighted", "IWeS-ent, floor 0.05, weights 1", drawn(entropy, floor=0.05, cap=1.0), ours=True),

@@ -18,6 +18,8 @@ from benchmarks.labels.settings import Settings
 from models.feed import Picked
 
 LOOKED_AT = 10_000
+DIGITS = 6
+"""What is kept of a share: far more than seeds agree on."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def measure(
         ]
         model.settle(learner, trained[0])
         answers = trained[0].probabilities(pool.test_images).argmax(axis=1)
-        accuracy.append(float((answers == pool.test_labels).mean()))
+        accuracy.append(round(float((answers == pool.test_labels).mean()), DIGITS))
         if number == settings.rounds:
             break
         left = np.setdiff1d(np.arange(len(pool)), places, assume_unique=True)
@@ -135,17 +137,18 @@ def _said(
         assisted = iwes.assisted_mean(right_of[asked], chance, beliefs.max(axis=1), choice.sure).value
         shares = iwes.assisted_balance(pool.answers[asked], chance, beliefs, choice.expected)
         assisted_balance = _off(truth, np.array([share.value for share in shares]))
-    return Said(
-        truth=float(right_of[looked_at].mean()),
-        plain=float(right_of[asked].mean()),
-        hold_out=float(right_of[held].mean()),
-        plain_balance=_off(truth, _balance(pool, asked)),
-        hold_out_balance=_off(truth, _balance(pool, held)),
-        weighted=weighted,
-        weighted_balance=weighted_balance,
-        assisted=assisted,
-        assisted_balance=assisted_balance,
-    )
+    found = {
+        "truth": float(right_of[looked_at].mean()),
+        "plain": float(right_of[asked].mean()),
+        "hold_out": float(right_of[held].mean()),
+        "plain_balance": _off(truth, _balance(pool, asked)),
+        "hold_out_balance": _off(truth, _balance(pool, held)),
+        "weighted": weighted,
+        "weighted_balance": weighted_balance,
+        "assisted": assisted,
+        "assisted_balance": assisted_balance,
+    }
+    return Said(**{name: None if share is None else round(share, DIGITS) for name, share in found.items()})
 
 
 def _balance(pool: Pool, places: NDArray[np.int64]) -> NDArray[np.float64]:

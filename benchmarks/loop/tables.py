@@ -27,7 +27,7 @@ def tables(report: Report, picture: str) -> str:
     settings, made = report.settings, report.made_with
     return "\n\n".join(
         [
-            "### The loop",
+            "## The loop",
             f"Seconds from the {settings.k}th label to the next batch, in a pool of {settings.pool:,} digits; Label "
             f"Studio {made['label-studio']} and all else on {made['cores']} cores. Bare is the same training and as "
             "many forward passes in one plain process, the median of "

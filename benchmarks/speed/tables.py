@@ -19,7 +19,7 @@ PACKAGES = {
 
 def tables(report: Report, picture: str) -> str:
     parts = [
-        "### Speed of selection",
+        "## Speed of selection",
         _explained(report.made.settings),
         _times(report),
         "\n".join([_memory(report), *(_draws(one) for one in report.draws)]),
