@@ -39,13 +39,13 @@ def finish(
     same `kind` take about as long."""
     finished = {run.job: run for run in journal.runs() if run.job in set(wanted)}
     todo = [job for job in wanted if job not in finished]
-    _say(f"{len(finished)} of {len(wanted)} runs are done already; {len(todo)} to do")
+    say(f"{len(finished)} of {len(wanted)} runs are done already; {len(todo)} to do")
     for run in _done(tuple(todo), work, workers):
         journal.add(run)
         finished[run.job] = run
         todo.remove(run.job)  # type: ignore[arg-type]
         left = in_words(_seconds_left(todo, list(finished.values()), kind, workers))
-        _say(f"{len(finished)}/{len(wanted)}: {told(run)}, after {in_words(run.seconds)}; about {left} left")
+        say(f"{len(finished)}/{len(wanted)}: {told(run)}, after {in_words(run.seconds)}; about {left} left")
     return [finished[job] for job in wanted]
 
 
@@ -84,5 +84,5 @@ def in_words(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

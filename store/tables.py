@@ -203,6 +203,9 @@ class Round(Base):
     reserve: Mapped[float]
     sharpness: Mapped[float]
     """What the project was set to when the round was drawn, so that each weight can be explained later."""
+    expected: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """How common the drawing model expects each class to be: "shares", the mean of its probabilities over so many
+    "tasks", all that it was asked about, and the "classes" in their order, which is that of `Draw.beliefs` too."""
     needs: Mapped[int | None]
     """At least so many more labels must arrive before the open round can be complete; None where that has to be counted
     first. It saves the counting at every label but the last few."""
@@ -213,9 +216,6 @@ class Round(Base):
     """Whether two models are trained at its end: f and, from other random numbers, g."""
     f_trained_at: Mapped[datetime | None]
     g_trained_at: Mapped[datetime | None]
-    expected: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    """How common the drawing model expects each class to be: "shares", the mean of its probabilities over so many
-    "tasks", all that it was asked about, and the "classes" in their order, which is that of `Draw.beliefs` too."""
     """When that one's training was over, with a model or without."""
     trained_at: Mapped[datetime | None]
     problem: Mapped[str | None]

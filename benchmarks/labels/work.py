@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from benchmarks import results, side_by_side
 from benchmarks.journal import Journal
@@ -50,6 +52,8 @@ def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
             journal.add(run)
     for data, kind in dict.fromkeys((job.data, job.pool) for job in wanted if job not in known):
         # once, with all threads, before workers with one thread each would all do it
+        torch.set_num_threads(os.cpu_count() or 1)
+        side_by_side.say(f"{data}, {kind}: making the pool")
         pool(data, asked.data[data], kind, asked.learner(data), asked.cache)
     pool.cache_clear()
     doing = partial(work, asked=asked)
