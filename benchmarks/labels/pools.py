@@ -14,7 +14,10 @@ from models.learner import Rows
 RARE, OFTEN = 1, 10
 WRONG, JUNK = 0.1, 0.05
 COPIES = 5
-JITTER = 6  # of 255, standard deviation
+LIGHT = 0.05
+"""How much lighter or darker a copy is, standard deviation. Noise on each pixel would do as well to tell copies apart,
+but not to compare rules: with a deviation of 6 of 255, a model of Fashion-MNIST is 4 points worse on clean images however
+its labels were chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +41,12 @@ def clean(data: Labelled, _: np.random.Generator) -> Pool:
 
 
 def duplicates(data: Labelled, rng: np.random.Generator) -> Pool:
-    """A fifth of the images, each five times with a little noise, as a camera takes several pictures of one thing."""
+    """A fifth of the images, each five times, a little lighter or darker, as a camera takes several pictures of one
+    thing."""
     kept = rng.permutation(len(data.labels))[: len(data.labels) // COPIES]
     place = rng.permutation(np.repeat(kept, COPIES))
-    noise = rng.normal(0, JITTER, (len(place), 1, *data.images.shape[2:])).astype(np.float32)
-    images = np.clip(data.images[place] + noise, 0, 255).astype(np.uint8)
+    light = rng.normal(1, LIGHT, (len(place), 1, 1, 1)).astype(np.float32)
+    images = np.clip(data.images[place] * light, 0, 255).astype(np.uint8)
     return replace(clean(data, rng), images=images, answers=data.labels[place], truth=data.labels[place])
 
 
