@@ -52,10 +52,10 @@ def _text(summaries: Sequence[Summary]) -> str:
         "And the class balance of what is left (half of the summed differences, points):",
         tables.estimates(summaries, 1),
         "### Each pool\n\nRight on the test set in % (mean ± standard error), and the mean difference over all rounds "
-        "with the same seed sets (paired t-test).",
+        "with the same seed sets (paired t-test; p is not corrected for the many rules compared).",
     ]
     for summary in summaries:
-        parts += [f"#### {tables.title(summary)}", tables.details(summary)]
+        parts += [f"<details>\n<summary>{tables.title(summary)}</summary>", tables.details(summary), "</details>"]
     return "\n\n".join(parts)
 
 
