@@ -15,9 +15,9 @@ RARE, OFTEN = 1, 10
 WRONG, JUNK = 0.1, 0.05
 COPIES = 5
 LIGHT = 0.05
-"""How much lighter or darker a copy is, standard deviation. Noise on each pixel would do as well to tell copies apart,
-but not to compare rules: with a deviation of 6 of 255, a model of Fashion-MNIST is 4 points worse on clean images however
-its labels were chosen."""
+"""How much lighter or darker a copy is, standard deviation. Noise on each pixel would tell copies apart as well, but
+not compare rules: with a deviation of 6 of 255, a model of Fashion-MNIST is 4 points worse on clean images however its
+labels were chosen."""
 
 
 @dataclass(frozen=True, eq=False)

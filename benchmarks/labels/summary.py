@@ -76,8 +76,12 @@ class Summary:
         needed = needed_for(random.mean(axis=0)[-1], self.labels, mine.mean(axis=0)) if len(mine) else None
         return None if needed is None else needed / self.labels[-1]
 
+    def above(self, rule: str, other: str) -> Floats:
+        """Points of accuracy above the other's with the same seed set, mean over all rounds after it: (seeds,)."""
+        return np.asarray((self.accuracies(rule) - self.accuracies(other))[:, 1:].mean(axis=1))
+
     def against(self, rule: str, other: str) -> Against:
-        difference = (self.accuracies(rule) - self.accuracies(other))[:, 1:].mean(axis=1)
+        difference = self.above(rule, other)
         p = float(stats.ttest_1samp(difference, 0.0).pvalue) if len(difference) > 1 and difference.any() else math.nan
         return Against(Mean.of(difference), p)
 

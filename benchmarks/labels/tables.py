@@ -17,14 +17,17 @@ def title(summary: Summary) -> str:
 
 
 def headline(summaries: Sequence[Summary]) -> str:
-    """One row a rule, one column a pool."""
-    rules = [rule for rule in RULES.values() if any(rule in summary.rules for summary in summaries)]
-    head = ["rule", *(title(summary) for summary in summaries)]
-    rows = []
-    for rule in rules:
-        cells = [summary.ratio(rule.name).text() if rule in summary.rules else "" for summary in summaries]
-        rows.append([rule.title + (" †" if rule.labelled_pool else ""), *cells])
-    return table(head, rows)
+    """A table for each data set: one row a rule, one column a pool."""
+    parts = []
+    for data in dict.fromkeys(summary.data for summary in summaries):
+        pools = [summary for summary in summaries if summary.data == data]
+        rules = [rule for rule in RULES.values() if any(rule in summary.rules for summary in pools)]
+        rows = []
+        for rule in rules:
+            cells = [summary.ratio(rule.name).text() if rule in summary.rules else "" for summary in pools]
+            rows.append([rule.title + (" †" if rule.labelled_pool else ""), *cells])
+        parts += [f"**{DATASETS[data].title}**", table(["rule", *(TITLES[summary.pool] for summary in pools)], rows)]
+    return "\n\n".join(parts)
 
 
 def details(summary: Summary) -> str:

@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits
 
 from benchmarks.labels import __main__ as program
 from benchmarks.labels import data, work
+from benchmarks.labels.defaults import defaults
 from benchmarks.labels.goals import goals
 from benchmarks.labels.pools import POOLS, Pool
 from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, MARGIN, RANDOM, RULES
@@ -151,6 +152,27 @@ def test_what_was_wanted_is_told_as_met_or_missed() -> None:
     assert "2.5–2.5×, 0 of 1 pools ✗" in rows[f"error of accuracy: {MARGINS} ≥ 3× as far off"]
     assert "0.5–0.5×, 0 of 1 pools ✗" in rows[f"error of accuracy: {HOLD_OUT} ≥ 1× as far off"]
     assert "3.0–3.0×" in rows[f"error of class balance: {PLAIN} ≥ 3× as far off"]
+
+
+def test_other_settings_stand_beside_the_default_on_the_pools_that_have_both() -> None:
+    """10 and 20 points better on two pools of one data set; accuracy is off by 4 points instead of 2, classes by 10."""
+
+    def run(pool: str, rule: str, seed: int, last: float, weighted: float) -> Run:
+        told = Said(
+            0.5, 0.5, 0.5, 0.1, 0.1, weighted=weighted, weighted_balance=0.3, assisted=0.5, assisted_balance=0.1
+        )
+        return Run(Job("mnist-5000", pool, rule, seed), "", "", Settings(10, 10, 1), (0.5, last), (told,), 0.0)
+
+    def pool(name: str, better: float) -> Summary:
+        runs = [run(name, DEFAULT, seed, 0.6, 0.52) for seed in (0, 1)]
+        return Summary(runs + [run(name, FEWEST, seed, 0.6 + better, 0.46) for seed in (0, 1)])
+
+    found = defaults([pool("clean", 0.1), pool("noise", 0.2)])
+    assert found.splitlines()[-1] == (
+        "| `--floor 0.01 --sharpness 2 --cap 1` | +15.00 ± 0.00 (2 pools) | 2.0 → 4.0 | 10.0 → 10.0 |"
+    )
+    assert "+10.00 ± 0.00 (clean) |" in defaults([pool("clean", 0.1)])
+    assert defaults([Summary([run("clean", RANDOM, 0, 0.5, 0.5)])]) == ""
 
 
 def test_it_goes_on_where_it_was_and_writes_the_page(
