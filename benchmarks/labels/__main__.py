@@ -15,7 +15,7 @@ from benchmarks.labels.run import Run
 from benchmarks.labels.summary import Summary, by_pool
 from benchmarks.page import Part
 
-PICTURE = "figures/labels.svg"
+NEEDED, CURVES = "figures/labels-needed.svg", "figures/labels.svg"
 PAGE = Part("benchmarks.labels", "Benchmarks")
 
 
@@ -29,7 +29,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if not asked.page_only:
         results.save(asked.json, runs)
     summaries = by_pool(runs, lambda pool: (list(DATASETS).index(pool[0]), list(POOLS).index(pool[1])))
-    figure.draw(summaries, asked.docs / PICTURE)
+    figure.draw_needed(summaries, asked.docs / NEEDED)
+    figure.draw(summaries, asked.docs / CURVES)
     written = _text(summaries)
     PAGE.write(asked.docs / "benchmarks.md", written)
     print(written)
@@ -43,8 +44,9 @@ def _text(summaries: Sequence[Summary]) -> str:
         "### Labels needed\n\nFor the accuracy that random reaches with its last batch, as a part of random's; "
         f"{count} seeds, jackknife standard error. Random itself may need less than all where its curve is not steady. "
         "† looks at the answers of the whole pool: for labelled pools alone.",
+        f"![Labels that each rule needs on every pool]({NEEDED})",
         tables.headline(summaries),
-        f"![Learning curves on every pool]({PICTURE})",
+        f"![Learning curves on every pool]({CURVES})",
         *_section(
             "### What was wanted, and what came of it\n\nOf the settings for the fewest labels, and of the default.",
             goals.goals(summaries),

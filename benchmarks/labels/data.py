@@ -131,7 +131,7 @@ DATASETS = {
     for data in (
         Dataset("mnist-5000", "MNIST-5000", mnist),
         Dataset("fashion-mnist", "Fashion-MNIST", fashion_mnist, FROZEN, usual=fashion.FOLDER),
-        Dataset("cifar-10-part", "CIFAR-10, 5,085 of it", cifar_part, FROZEN),
+        Dataset("cifar-10-part", "CIFAR-10, a part", cifar_part, FROZEN),
         Dataset(
             "cifar-10",
             "CIFAR-10",

@@ -1,4 +1,4 @@
-"""The learning curves of the best-known rules on every pool, as a picture."""
+"""The best-known rules on every pool, as pictures: the labels that each needs, and its learning curve."""
 
 from __future__ import annotations
 
@@ -22,14 +22,35 @@ LOOKS = {
     FEWEST: ("#0072B2", "D"),
 }
 COLUMNS = 3
+NOT_REACHED = 1.12
+"""Where a rule stands that never gets as far as random."""
+
+
+def draw_needed(summaries: Sequence[Summary], path: Path) -> None:
+    """One row a pool, one mark a rule; random's own labels are the line at 1."""
+    pyplot = _pyplot()
+    rules = {name: look for name, look in LOOKS.items() if name != RANDOM}
+    with pyplot.rc_context({**STYLE, "svg.hashsalt": "needed"}):
+        figure, axes = pyplot.subplots(figsize=(9.6, 0.36 * len(summaries) + 1.6), layout="constrained")
+        axes.axvline(1, color=LOOKS[RANDOM][0], linewidth=1.2)
+        for order, (name, (colour, mark)) in enumerate(rules.items()):
+            there = [(row, summary) for row, summary in enumerate(summaries) if RULES[name] in summary.rules]
+            ratios = [summary.ratio(name) for _, summary in there]
+            places = [row + 0.09 * (order - (len(rules) - 1) / 2) for row, _ in there]
+            values = [NOT_REACHED if ratio.value is None else ratio.value for ratio in ratios]
+            errors = [0.0 if ratio.value is None or ratio.error != ratio.error else ratio.error for ratio in ratios]
+            axes.errorbar(values, places, xerr=errors, fmt="none", ecolor=colour, elinewidth=0.8, alpha=0.6)
+            axes.plot(values, places, mark, color=colour, markersize=6, label=RULES[name].title)
+        axes.set_yticks(range(len(summaries)), [title(summary) for summary in summaries])
+        axes.set_ylim(len(summaries) - 0.5, -0.5)
+        axes.set_xticks([0.2, 0.4, 0.6, 0.8, 1, NOT_REACHED], ["0.2", "0.4", "0.6", "0.8", "random", "not reached"])
+        axes.set_xlabel("labels needed for the accuracy that random reaches with its last batch, as a part of random's")
+        figure.legend(loc="outside upper center", ncols=3, frameon=False)
+        _save(figure, path)
 
 
 def draw(summaries: Sequence[Summary], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
+    pyplot = _pyplot()
     rows = -(-len(summaries) // COLUMNS)
     columns = min(COLUMNS, len(summaries))
     with pyplot.rc_context({**STYLE, "svg.hashsalt": "labels"}):
@@ -41,9 +62,22 @@ def draw(summaries: Sequence[Summary], path: Path) -> None:
         for axes in grid.flat[len(summaries) :]:
             axes.set_axis_off()
         figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None})
-        pyplot.close(figure)
+        _save(figure, path)
+
+
+def _pyplot() -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def _save(figure: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    _pyplot().close(figure)
 
 
 def _curves(axes: Any, summary: Summary) -> None:

@@ -204,7 +204,7 @@ def test_it_goes_on_where_it_was_and_writes_the_page(
         work.pool.cache_clear()
     page = (tmp_path / "benchmarks.md").read_text()
     assert "IWeS-ent, floor 0.05" in page
-    assert (tmp_path / "figures" / "labels.svg").exists()
+    assert all((tmp_path / "figures" / name).exists() for name in ("labels.svg", "labels-needed.svg"))
     assert program.main(["--page-only", f"--docs={tmp_path}"]) == 0
     assert (tmp_path / "benchmarks.md").read_text() == page
 
