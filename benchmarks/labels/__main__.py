@@ -15,7 +15,7 @@ from benchmarks.labels.run import Run
 from benchmarks.labels.summary import Summary, by_pool
 from benchmarks.page import Part
 
-NEEDED, CURVES = "figures/labels-needed.svg", "figures/labels.svg"
+NEEDED, CURVES, ESTIMATES = (f"figures/{name}.svg" for name in ("labels-needed", "labels", "labels-estimates"))
 PAGE = Part("benchmarks.labels", "Benchmarks")
 
 
@@ -31,6 +31,8 @@ def main(words: Sequence[str] | None = None) -> int:
     summaries = by_pool(runs, lambda pool: (list(DATASETS).index(pool[0]), list(POOLS).index(pool[1])))
     figure.draw_needed(summaries, asked.docs / NEEDED)
     figure.draw(summaries, asked.docs / CURVES)
+    if tables.estimates(summaries, 0):
+        figure.draw_estimates(summaries, asked.docs / ESTIMATES)
     written = _text(summaries)
     PAGE.write(asked.docs / "benchmarks.md", written)
     print(written)
@@ -58,8 +60,9 @@ def _text(summaries: Sequence[Summary]) -> str:
             defaults.defaults(summaries),
         ),
         *_section(
-            "### What the labels say of the pool\n\nBy the default settings, from the labels of one round. How far the "
-            "estimated accuracy of the model on what is left is off (root mean square, points):",
+            "### What the labels say of the pool\n\nBy the default settings, from the labels of one round.\n\n"
+            f"![How far estimates are off on every pool]({ESTIMATES})\n\n"
+            "How far the estimated accuracy of the model on what is left is off (root mean square, points):",
             tables.estimates(summaries, 0),
         ),
         *_section(

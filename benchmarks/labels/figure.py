@@ -1,13 +1,14 @@
-"""The best-known rules on every pool, as pictures: the labels that each needs, and its learning curve."""
+"""The best-known rules on every pool, as pictures: labels needed, learning curves, and what labels say of the pool."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, MARGIN, RANDOM, RULES
-from benchmarks.labels.summary import Summary
+from benchmarks.labels.summary import HELPED, HOLD_OUT, MARGINS, PLAIN, WEIGHTED, Summary
 from benchmarks.labels.tables import title
 from benchmarks.subsets.figure import STYLE
 
@@ -20,6 +21,13 @@ LOOKS = {
     "ent-paper": ("#D55E00", "^"),
     DEFAULT: ("#009E73", "P"),
     FEWEST: ("#0072B2", "D"),
+}
+SOURCES = {
+    WEIGHTED: ("#009E73", "P"),
+    HELPED: ("#0072B2", "D"),
+    HOLD_OUT: ("#555555", "o"),
+    PLAIN: ("#D55E00", "^"),
+    MARGINS: ("#E69F00", "s"),
 }
 COLUMNS = 3
 NOT_REACHED = 1.12
@@ -46,6 +54,27 @@ def draw_needed(summaries: Sequence[Summary], path: Path) -> None:
         axes.set_xticks([0.2, 0.4, 0.6, 0.8, 1, NOT_REACHED], ["0.2", "0.4", "0.6", "0.8", "random", "not reached"])
         axes.set_xlabel("labels needed for the accuracy that random reaches with its last batch, as a part of random's")
         figure.legend(loc="outside upper center", ncols=3, frameon=False)
+        _save(figure, path)
+
+
+def draw_estimates(summaries: Sequence[Summary], path: Path) -> None:
+    """What the labels of the default settings say of the pool, and how far that is off; one row a pool."""
+    pyplot = _pyplot()
+    there = [summary for summary in summaries if RULES[DEFAULT] in summary.rules]
+    errors = [summary.errors(DEFAULT) for summary in there]
+    with pyplot.rc_context({**STYLE, "svg.hashsalt": "estimates"}):
+        figure, panels = pyplot.subplots(
+            1, 2, figsize=(11, 0.3 * len(there) + 1.6), layout="constrained", sharey=True, squeeze=False
+        )
+        for which, (axes, what) in enumerate(zip(panels[0], ("accuracy", "class balance"), strict=True)):
+            for source, (colour, mark) in SOURCES.items():
+                values = [found[source][which] if source in found else math.nan for found in errors]
+                axes.plot(values, range(len(there)), mark, color=colour, markersize=6, label=source)
+            axes.set_title(f"{what}, points off", loc="left", fontsize=10)
+            axes.set_xlim(left=0)
+        panels[0][0].set_yticks(range(len(there)), [title(summary) for summary in there])
+        panels[0][0].set_ylim(len(there) - 0.5, -0.5)
+        figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
         _save(figure, path)
 
 
