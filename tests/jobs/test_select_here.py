@@ -231,11 +231,11 @@ def test_killed_again_and_again_the_same_command_selects_the_same_subset(
         with a_run(tmp_path / "cut", photos, cut, rule) as run:
             while ORDER.index(now := due(store)) < ORDER.index(death) and run.poll() is None:
                 time.sleep(0.02)
-            time.sleep(0.2 * (len(met) % 2))  # now at the beginning of a step, now in its midst
+            time.sleep(0.05 * (len(met) % 2))  # now at the beginning of a step, now in its midst
             run.kill()
         met.append(now)
         assert run.returncode == -9, "it was not done yet"
-        assert not cut.exists(), "a file is there only when it is whole"
+        assert not cut.exists() or written(cut) == written(through), "a file is there only when it is whole"
     assert met == sorted(met, key=ORDER.index)
     assert len(set(met)) > 1
     assert a_run(tmp_path / "cut", photos, cut, rule).wait() == 0

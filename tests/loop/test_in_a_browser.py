@@ -16,6 +16,7 @@ from backend.admin_token import admin_token
 from backend.embedded.label_studio import LabelStudio
 from jobs.connect import Options, connect
 from jobs.workplace import Workplace
+from models.plan import CHOOSE, Plan
 from store import examples, projects, rounds
 from store.tables import Project, RoundState
 from tests.live import Pool, choice, make_pool, state, stored, write_digits
@@ -49,7 +50,9 @@ def pool(studio: LabelStudio, truth: dict[str, str]) -> Pool:
 
 @pytest.fixture(scope="module")
 def project(live: Workplace, pool: Pool) -> Project:
-    options = Options(k=10, seed_size=10, reserve=2.0, rng_seed=3)
+    """Its first training tries several learning rates, and so takes long enough to be seen."""
+    training = Plan(learning_rate=CHOOSE)
+    options = Options(k=10, seed_size=10, reserve=2.0, rng_seed=3, training=training)
     return connect(live, pool.studio.url, pool.studio.token, pool.id, options).project
 
 
@@ -112,6 +115,8 @@ def test_a_round_goes_by_while_the_page_is_open(page: Page, live: Workplace, poo
     loaded_at = page.evaluate("performance.timeOrigin")
     stop = threading.Event()
     annotator = pool.annotator(delay=0.5)
+    # round 0, and half of round 1: whoever went on would have closed it before the page is looked at
+    annotator.ready = lambda: len(annotator.given) < 15 and state(live, project)[1] == RoundState.OPEN
     labelling = annotator.run_in_thread(stop)
     try:
         expect(page.locator(".station.now b")).to_have_text("Training", timeout=A_WHILE)
