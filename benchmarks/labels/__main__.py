@@ -22,7 +22,11 @@ PAGE = Part("benchmarks.labels", "Benchmarks")
 def main(words: Sequence[str] | None = None) -> int:
     asked = options(words)
     try:
-        runs = results.load(asked.json, Run.from_dict) if asked.page_only else work.finish(work.jobs(asked), asked)
+        if asked.page_only:
+            runs = results.load(asked.json, Run.from_dict)
+        else:
+            asked = work.here(asked)
+            runs = work.finish(work.jobs(asked), asked)
     except (NoData, NoWeights) as error:
         print(error, file=sys.stderr)
         return 2

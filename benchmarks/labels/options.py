@@ -13,12 +13,14 @@ from benchmarks.labels.pools import POOLS
 from benchmarks.labels.rules import RULES
 from benchmarks.labels.settings import SIZES, USUAL, Settings
 
+USUALLY = ("mnist-5000", "fashion-mnist")
 PROJECT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
 class Options:
     data: dict[str, Path | None]
+    named: bool  # whether the data were asked for by name, and must be there
     pools: list[str]
     rules: list[str]
     sizes: dict[str, Settings]
@@ -46,9 +48,10 @@ def options(words: Sequence[str] | None = None) -> Options:
     given = parser().parse_args(words)
     size = {name: getattr(given, name) for name in Settings.__dataclass_fields__ if getattr(given, name)}
     sizes = {name: Settings(**{**vars(SIZES.get(name, USUAL)), **size}) for name in DATASETS}
-    data = dict(given.data or [(name, DATASETS[name].usual) for name in ("mnist-5000", "fashion-mnist")])
+    data = dict(given.data or [(name, DATASETS[name].usual) for name in USUALLY])
     return Options(
         data,
+        bool(given.data),
         given.pool or list(POOLS),
         given.rule or list(RULES),
         sizes,
@@ -73,7 +76,8 @@ def parser() -> argparse.ArgumentParser:
         type=_data,
         action="append",
         metavar="NAME[=PATH]",
-        help=f"one or several of {', '.join(DATASETS)}; a path where it cannot be found by itself",
+        help=f"one or several of {', '.join(DATASETS)}; a path where it cannot be found by itself (what there is of "
+        f"{' and '.join(USUALLY)})",
     )
     made.add_argument("--pool", choices=list(POOLS), action="append", help="one or several (all)")
     made.add_argument("--rule", choices=list(RULES), action="append", help="one or several (all)")

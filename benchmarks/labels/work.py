@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import torch
 
 from benchmarks import results, side_by_side
 from benchmarks.journal import Journal
-from benchmarks.labels.data import DATASETS
+from benchmarks.labels.data import DATASETS, NoData
 from benchmarks.labels.model import described
 from benchmarks.labels.options import Options
 from benchmarks.labels.pools import POOLS, Pool
@@ -22,6 +23,21 @@ from benchmarks.subsets.fashion import Labelled
 
 POOL_SEED = 20_230
 """Every seed chooses from the same pool."""
+
+
+def here(asked: Options) -> Options:
+    """Without the data that are not here, of which it is told why. Raises NoData for those asked for by name."""
+    found = {}
+    for name, path in asked.data.items():
+        try:
+            read(name, path)
+        except NoData as error:
+            if asked.named:
+                raise
+            side_by_side.say(f"left out: {error}")
+        else:
+            found[name] = path
+    return replace(asked, data=found)
 
 
 def jobs(asked: Options) -> list[Job]:
@@ -37,7 +53,7 @@ def jobs(asked: Options) -> list[Job]:
 
 def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
     """All that were made with these sizes, those wanted among them: what was published before is not run again, and is
-    kept. Raises NoData before anything is run."""
+    kept."""
     digests = {name: read(name, path).digest for name, path in asked.data.items()}
 
     def counts(run: Run) -> bool:
@@ -50,6 +66,7 @@ def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
     for run in results.load(asked.json, Run.from_dict) if asked.json.exists() else []:
         if run.job not in known:
             journal.add(run)
+    known = {run.job for run in journal.runs()}
     for data, kind in dict.fromkeys((job.data, job.pool) for job in wanted if job not in known):
         # once, with all threads, before workers with one thread each would all do it
         torch.set_num_threads(os.cpu_count() or 1)

@@ -14,6 +14,7 @@ from benchmarks.labels import __main__ as program
 from benchmarks.labels import data, work
 from benchmarks.labels.defaults import defaults
 from benchmarks.labels.goals import goals
+from benchmarks.labels.options import options
 from benchmarks.labels.pools import POOLS, Pool
 from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, MARGIN, RANDOM, RULES
 from benchmarks.labels.run import Job, Run, Said, measure
@@ -207,6 +208,24 @@ def test_it_goes_on_where_it_was_and_writes_the_page(
     assert all((tmp_path / "figures" / name).exists() for name in ("labels.svg", "labels-needed.svg"))
     assert program.main(["--page-only", f"--docs={tmp_path}"]) == 0
     assert (tmp_path / "benchmarks.md").read_text() == page
+
+
+def test_without_a_name_given_data_that_are_not_here_are_left_out_and_told(
+    digits: Labelled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(data.DATASETS, "mnist-5000", replace(data.DATASETS["mnist-5000"], read=lambda _: digits))
+    nowhere = replace(data.DATASETS["fashion-mnist"], usual=tmp_path / "nowhere")
+    monkeypatch.setitem(data.DATASETS, "fashion-mnist", nowhere)
+    work.read.cache_clear()
+    try:
+        asked = work.here(options([f"--docs={tmp_path}", f"--cache={tmp_path}"]))
+    finally:
+        work.read.cache_clear()
+    assert list(asked.data) == ["mnist-5000"]
+    assert {job.data for job in work.jobs(asked)} == {"mnist-5000"}
+    said = capsys.readouterr().err
+    assert "left out" in said
+    assert str(tmp_path / "nowhere") in said
 
 
 @pytest.mark.parametrize("name", [name for name in data.DATASETS if name != "mnist-5000"])
