@@ -47,9 +47,9 @@ def _text(summaries: Sequence[Summary]) -> str:
     seeds = sorted({len(summary.seeds) for summary in summaries})
     count = " to ".join(str(number) for number in {seeds[0]: 0, seeds[-1]: 0})
     parts = [
-        "### Labels needed\n\nFor the accuracy that random reaches with its last batch, as a part of random's; "
-        f"{count} seeds, jackknife standard error. Random itself may need less than all where its curve is not steady. "
-        "† looks at the answers of the whole pool: for labelled pools alone.",
+        "### Labels needed\n\nFor the accuracy that random reaches with its last batch, as a part of what random "
+        f"needed; {count} seeds, jackknife standard error, ± ? where it is not reached without one of them. † looks at "
+        "the answers of the whole pool: for labelled pools alone.",
         f"![Labels that each rule needs on every pool]({NEEDED})",
         tables.headline(summaries),
         f"![Learning curves on every pool]({CURVES})",
@@ -66,7 +66,8 @@ def _text(summaries: Sequence[Summary]) -> str:
         *_section(
             "### What the labels say of the pool\n\nBy the default settings, from the labels of one round.\n\n"
             f"![How far estimates are off on every pool]({ESTIMATES})\n\n"
-            "How far the estimated accuracy of the model on what is left is off (root mean square, points):",
+            "How far the estimated accuracy of the model on what is left is off (root mean square, points). Right is "
+            "what annotators would say, also where they are wrong:",
             tables.estimates(summaries, 0),
         ),
         *_section(

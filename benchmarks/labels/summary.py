@@ -23,7 +23,7 @@ PLAIN, HOLD_OUT, MARGINS = "the same, unweighted", "a random hold-out of that si
 @dataclass(frozen=True)
 class Ratio:
     """Labels needed for what random reaches with its last batch, as a part of what random needed. None: not reached.
-    The error is a jackknife's over the seeds."""
+    The error is a jackknife's over the seeds, NaN where it is not reached without one of them."""
 
     value: float | None
     error: float
@@ -31,7 +31,7 @@ class Ratio:
     def text(self) -> str:
         if self.value is None:
             return "not reached"
-        return f"{self.value:.2f}" + ("" if math.isnan(self.error) else f" ± {self.error:.2f}")
+        return f"{self.value:.2f} ± " + ("?" if math.isnan(self.error) else f"{self.error:.2f}")
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ class Summary:
         self.data, self.pool = runs[0].job.data, runs[0].job.pool
         self.settings: Settings = runs[0].settings
         self.labels = np.array(self.settings.labels(), np.float64)
-        seeds = [{run.job.seed for run in runs if run.job.rule == rule} for rule in {run.job.rule for run in runs}]
-        self.seeds = sorted(set.intersection(*seeds))
+        self.seeds = _without_holes([(run.job.rule, run.job.seed) for run in runs])
         self.rules: list[Rule] = [rule for rule in RULES.values() if self._of(rule.name)]
 
     def accuracies(self, rule: str) -> Floats:
@@ -73,8 +72,11 @@ class Summary:
         return Ratio(value, spread)
 
     def _ratio(self, mine: Floats, random: Floats) -> float | None:
-        needed = needed_for(random.mean(axis=0)[-1], self.labels, mine.mean(axis=0)) if len(mine) else None
-        return None if needed is None else needed / self.labels[-1]
+        if not len(mine):
+            return None
+        target = random.mean(axis=0)[-1]
+        needed, by_random = (needed_for(target, self.labels, rule.mean(axis=0)) for rule in (mine, random))
+        return None if needed is None or by_random is None else needed / by_random
 
     def above(self, rule: str, other: str) -> Floats:
         """Points of accuracy above the other's with the same seed set, mean over all rounds after it: (seeds,)."""
@@ -117,9 +119,18 @@ class Summary:
         return found
 
     def _of(self, rule: str) -> list[Run]:
-        """In the order of the seeds, those seeds alone that every rule has."""
+        """In the order of the seeds; none where the rule has not run with all of them."""
         found = {run.job.seed: run for run in self.runs if run.job.rule == rule}
-        return [found[seed] for seed in self.seeds if seed in found]
+        return [found[seed] for seed in self.seeds] if found.keys() >= set(self.seeds) else []
+
+
+def _without_holes(ran: Sequence[tuple[str, int]]) -> list[int]:
+    """The seeds of the largest table that has every rule with every seed: a comparison that was stopped has run some
+    rules with fewer."""
+    rules = {rule: {seed for of, seed in ran if of == rule} for rule, _ in ran}
+    every = sorted({seed for _, seed in ran})
+    tables = [every[:count] for count in range(1, len(every) + 1)]
+    return max(tables, key=lambda seeds: (len(seeds) * sum(has >= set(seeds) for has in rules.values()), len(seeds)))
 
 
 def needed_for(target: float, labels: Floats, accuracy: Floats) -> float | None:

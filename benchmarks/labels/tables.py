@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from benchmarks.labels.data import DATASETS
 from benchmarks.labels.pools import TITLES
-from benchmarks.labels.rules import BADGE, DEFAULT, MARGIN, RANDOM, RULES
+from benchmarks.labels.rules import BADGE, DEFAULT, MARGIN, RANDOM, RULES, Rule
 from benchmarks.labels.summary import HELPED, HOLD_OUT, MARGINS, PLAIN, WEIGHTED, Against, Summary
 from benchmarks.page import table
 
@@ -22,10 +22,10 @@ def headline(summaries: Sequence[Summary]) -> str:
     for data in dict.fromkeys(summary.data for summary in summaries):
         pools = [summary for summary in summaries if summary.data == data]
         rules = [rule for rule in RULES.values() if any(rule in summary.rules for summary in pools)]
-        rows = []
-        for rule in rules:
-            cells = [summary.ratio(rule.name).text() if rule in summary.rules else "" for summary in pools]
-            rows.append([rule.title + (" †" if rule.labelled_pool else ""), *cells])
+        rows = [
+            [_name(rule), *(summary.ratio(rule.name).text() if rule in summary.rules else "" for summary in pools)]
+            for rule in rules
+        ]
         parts += [f"**{DATASETS[data].title}**", table(["rule", *(TITLES[summary.pool] for summary in pools)], rows)]
     return "\n\n".join(parts)
 
@@ -37,7 +37,7 @@ def details(summary: Summary) -> str:
     head = ["rule", *(f"{labels[place]:,} labels" for place in shown), *(f"above {name}" for name in others)]
     rows = [
         [
-            rule.title,
+            _name(rule),
             *(summary.accuracy(rule.name)[place].text(".1f") for place in shown),
             *("" if rule.name == name else _against(summary.against(rule.name, name)) for name in others),
         ]
@@ -55,6 +55,10 @@ def estimates(summaries: Sequence[Summary], which: int) -> str:
         if set(sources) <= set(errors):
             rows.append([title(summary), *(f"{errors[source][which]:.1f}" for source in sources)])
     return table(["pool", *sources], rows) if rows else ""
+
+
+def _name(rule: Rule) -> str:
+    return rule.title + (" †" if rule.labelled_pool else "")
 
 
 def _against(found: Against) -> str:

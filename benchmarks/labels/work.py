@@ -52,8 +52,8 @@ def jobs(asked: Options) -> list[Job]:
 
 
 def finish(wanted: Sequence[Job], asked: Options) -> list[Run]:
-    """All that were made with these sizes, those wanted among them: what was published before is not run again, and is
-    kept."""
+    """All that were made with these sizes, those wanted among them. Of these, what was published before is not run
+    again, and is kept; results of other sizes would not fit into the same tables."""
     digests = {name: read(name, path).digest for name, path in asked.data.items()}
 
     def counts(run: Run) -> bool:

@@ -128,6 +128,39 @@ def test_a_rule_that_is_there_with_half_of_the_labels_has_the_ratio_one_half() -
     assert found.errors(RANDOM)[HOLD_OUT] == (pytest.approx(10), pytest.approx(10))
 
 
+def test_random_that_is_there_before_its_last_batch_has_needed_no_more() -> None:
+    """It reaches 0.6 with 20 of 30 labels, and margin with 15."""
+    curves = {RANDOM: (0.2, 0.4, 0.6, 0.6), MARGIN: (0.2, 0.5, 0.7, 0.8)}
+    runs = [
+        Run(Job("mnist-5000", "clean", rule, 0), "", "", Settings(0, 10, 3), curves[rule], (), 0.0) for rule in curves
+    ]
+    found = Summary(runs)
+    assert found.ratio(RANDOM).value == pytest.approx(1)
+    assert found.ratio(MARGIN).value == pytest.approx(0.75)
+    assert found.ratio(MARGIN).text() == "0.75 ± ?"
+
+
+@pytest.mark.parametrize(
+    ("ran", "rules", "seeds"),
+    [
+        ({RANDOM: 5, MARGIN: 5, BADGE: 1}, [RANDOM, MARGIN], [0, 1, 2, 3, 4]),
+        ({RANDOM: 6, MARGIN: 5, BADGE: 5}, [RANDOM, MARGIN, BADGE], [0, 1, 2, 3, 4]),
+    ],
+)
+def test_a_comparison_that_was_stopped_shows_the_largest_table_without_holes(
+    ran: dict[str, int], rules: list[str], seeds: list[int]
+) -> None:
+    curve = (0.2, 0.4)
+    runs = [
+        Run(Job("mnist-5000", "clean", rule, seed), "", "", Settings(0, 10, 1), curve, (), 0.0)
+        for rule, count in ran.items()
+        for seed in range(count)
+    ]
+    found = Summary(runs)
+    assert [rule.name for rule in found.rules] == rules
+    assert found.seeds == seeds
+
+
 def test_what_was_wanted_is_told_as_met_or_missed() -> None:
     """The setting for the fewest labels is there in a third of random's labels, but behind margin; the default needs
     two thirds. Its weighted accuracy is off by 2 points, the plain one by 20, margin's by 5, a hold-out by 1."""
