@@ -52,9 +52,7 @@ def draw_needed(summaries: Sequence[Summary], path: Path) -> None:
         axes.set_yticks(range(len(summaries)), [title(summary) for summary in summaries])
         axes.set_ylim(len(summaries) - 0.5, -0.5)
         axes.set_xticks([0.2, 0.4, 0.6, 0.8, 1, NOT_REACHED], ["0.2", "0.4", "0.6", "0.8", "random", "not reached"])
-        axes.set_xlabel(
-            "labels needed for the accuracy that random reaches with its last batch, as a part of what random needed"
-        )
+        axes.set_xlabel("labels needed for what random reaches with its last batch, as a part of random's")
         figure.legend(loc="outside upper center", ncols=3, frameon=False)
         _save(figure, path)
 
