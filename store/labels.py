@@ -43,7 +43,7 @@ def record(
     if not arrived:
         return 0
     held = _held(session, project, [new.annotation_id for _task_id, new in arrived])
-    draws = _asking_draws(session, [task_id for task_id, new in arrived if new.annotation_id not in held])
+    draws = _asking_draws(session, [(task_id, new) for task_id, new in arrived if new.annotation_id not in held])
     number = rounds.collecting(session, project)
     added: list[dict[str, Any]] = []
     told: dict[int, dict[str, Any]] = {}
@@ -52,7 +52,7 @@ def record(
         label = held.get(new.annotation_id)
         said = _said(new)
         if label is None:
-            draw_id = draws.get(task_id)
+            draw_id = draws.get(new.annotation_id)
             label = held[new.annotation_id] = {
                 "project_id": project.id,
                 "annotation_id": new.annotation_id,
@@ -182,17 +182,25 @@ def _held(session: Session, project: Project, annotation_ids: list[int]) -> dict
 
 
 _ASKING = (
-    select(Draw.task_id, Draw.id)
+    select(Draw.task_id, Draw.id, Round.drawn_at)
     .join(Round)
     .where(Draw.task_id.in_(bindparam("some", expanding=True)), Round.subset_id.is_(None))
     .order_by(Round.number)
 )
 
 
-def _asking_draws(session: Session, task_ids: list[int]) -> dict[int, int]:
-    """The newest draw of each task; without one a label is manual. A round that is being published counts too: its
-    first label may arrive before publishing has said that it is done."""
-    newest: dict[int, int] = {}
-    for some in chunks(task_ids):
-        newest |= {task_id: draw_id for task_id, draw_id in session.execute(_ASKING, {"some": some})}
-    return newest
+def _asking_draws(session: Session, arrived: Sequence[tuple[int, NewLabel]]) -> dict[int, int]:
+    """By annotation, the newest draw of its task when it was made; without one a label is manual. A round that is being
+    published counts too: its first label may arrive before publishing has said that it is done. A label that was heard
+    of late may be older than the newest draw of its task, which was drawn again in ignorance of it; one that is older
+    than all of them, by a clock of Label Studio's that is behind, belongs to the first."""
+    draws: dict[int, list[tuple[datetime, int]]] = {}
+    for some in chunks(list({task_id for task_id, _new in arrived})):
+        for task_id, draw_id, drawn_at in session.execute(_ASKING, {"some": some}):
+            draws.setdefault(task_id, []).append((drawn_at, draw_id))
+    found: dict[int, int] = {}
+    for task_id, new in arrived:
+        if known := draws.get(task_id):
+            before = [draw_id for drawn_at, draw_id in known if drawn_at <= new.created_at]
+            found[new.annotation_id] = before[-1] if before else known[0][1]
+    return found

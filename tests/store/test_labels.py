@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import func, select
 
 from store import examples, labels, pool, projects, rounds
 from store.database import Store
-from store.tables import Label, Project, RoundState
+from store.tables import Draw, Label, Project, RoundState
 from tests.conftest import a_label, add_round, make_project, put_label
 
 
@@ -62,6 +63,23 @@ def test_every_label_of_a_drawn_task_belongs_to_its_draw(store: Store, project: 
         for label in session.scalars(select(Label)):
             assert label.draw is not None
             assert label.draw.task_id == label.task_id
+
+
+@pytest.mark.parametrize(("minutes", "asked_by"), [(-60, 0), (-5, 0), (5, 1)])
+def test_a_label_heard_of_late_belongs_to_the_round_that_had_asked_for_it(
+    store: Store, project: Project, minutes: int, asked_by: int
+) -> None:
+    """Task 1 was labelled, nobody told, and round 1 drew it in ignorance of that. An hour ago there was no draw."""
+    add_round(store, project, 1, [1, 7, 8], wanted=3)
+    with store.write() as session:
+        rounds.by_number(session, project, 0).drawn_at -= timedelta(minutes=30)
+        again = rounds.by_number(session, project, 1).drawn_at
+    put_label(store, project, 1, a_label(1, created_at=again + timedelta(minutes=minutes)))
+    (label,) = all_labels(store, project)
+    with store.read() as session:
+        draw = session.get(Draw, label.draw_id)
+        assert draw is not None
+        assert draw.round.number == asked_by
 
 
 def test_a_label_on_a_task_never_drawn_is_manual_and_does_not_count(store: Store, project: Project) -> None:
