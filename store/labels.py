@@ -192,8 +192,8 @@ _ASKING = (
 def _asking_draws(session: Session, arrived: Sequence[tuple[int, NewLabel]]) -> dict[int, int]:
     """By annotation, the newest draw of its task when it was made; without one a label is manual. A round that is being
     published counts too: its first label may arrive before publishing has said that it is done. A label that was heard
-    of late may be older than the newest draw of its task, which was drawn again in ignorance of it; one that is older
-    than all of them, by a clock of Label Studio's that is behind, belongs to the first."""
+    of late may be older than the newest draw of its task, which was drawn again in ignorance of it. One that is older
+    than all of them was made by a clock that tells nothing, and belongs to the newest."""
     draws: dict[int, list[tuple[datetime, int]]] = {}
     for some in chunks(list({task_id for task_id, _new in arrived})):
         for task_id, draw_id, drawn_at in session.execute(_ASKING, {"some": some}):
@@ -202,5 +202,5 @@ def _asking_draws(session: Session, arrived: Sequence[tuple[int, NewLabel]]) -> 
     for task_id, new in arrived:
         if known := draws.get(task_id):
             before = [draw_id for drawn_at, draw_id in known if drawn_at <= new.created_at]
-            found[new.annotation_id] = before[-1] if before else known[0][1]
+            found[new.annotation_id] = before[-1] if before else known[-1][1]
     return found
