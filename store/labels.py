@@ -43,7 +43,8 @@ def record(
     if not arrived:
         return 0
     held = _held(session, project, [new.annotation_id for _task_id, new in arrived])
-    draws = _asking_draws(session, [(task_id, new) for task_id, new in arrived if new.annotation_id not in held])
+    unknown = [(task_id, new) for task_id, new in arrived if new.annotation_id not in held]
+    draws = _asking_draws(session, unknown, late=read_there)
     number = rounds.collecting(session, project)
     added: list[dict[str, Any]] = []
     told: dict[int, dict[str, Any]] = {}
@@ -189,11 +190,13 @@ _ASKING = (
 )
 
 
-def _asking_draws(session: Session, arrived: Sequence[tuple[int, NewLabel]]) -> dict[int, int]:
+def _asking_draws(session: Session, arrived: Sequence[tuple[int, NewLabel]], *, late: bool) -> dict[int, int]:
     """By annotation, the newest draw of its task when it was made; without one a label is manual. A round that is being
-    published counts too: its first label may arrive before publishing has said that it is done. A label that was heard
-    of late may be older than the newest draw of its task, which was drawn again in ignorance of it. One that is older
-    than all of them was made by a clock that tells nothing, and belongs to the newest."""
+    published counts too: its first label may arrive before publishing has said that it is done.
+
+    A label that was heard of `late` may be older than the draws of its task, which was drawn in ignorance of it. One
+    that has just come was made just now, whatever Label Studio's clock says: if that is behind, the newest draw asked.
+    """
     draws: dict[int, list[tuple[datetime, int]]] = {}
     for some in chunks(list({task_id for task_id, _new in arrived})):
         for task_id, draw_id, drawn_at in session.execute(_ASKING, {"some": some}):
@@ -202,5 +205,6 @@ def _asking_draws(session: Session, arrived: Sequence[tuple[int, NewLabel]]) -> 
     for task_id, new in arrived:
         if known := draws.get(task_id):
             before = [draw_id for drawn_at, draw_id in known if drawn_at <= new.created_at]
-            found[new.annotation_id] = before[-1] if before else known[-1][1]
+            if before or not late:
+                found[new.annotation_id] = before[-1] if before else known[-1][1]
     return found
