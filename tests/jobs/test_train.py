@@ -145,11 +145,17 @@ def test_a_head_describes_each_image_once_for_all_rounds(place: Workplace, store
     assert models[-1].examples == 12
 
 
-def test_a_draw_scores_by_descriptions_too(place: Workplace, store: Store, files: Files) -> None:
+def drawn_by_a_head(place: Workplace, store: Store, files: Files) -> Project:
+    """Round 1 is drawn by a head that eight labels have trained."""
     project = a_project(store, files, training={"way": "head"})
     labelled_round(store, project, 0, list(range(1, 9)))
     after(place, project, 0)
     draw_round(place, project.id, 1)
+    return project
+
+
+def test_a_draw_scores_by_descriptions_too(place: Workplace, store: Store, files: Files) -> None:
+    project = drawn_by_a_head(place, store, files)
     with store.read() as session:
         round_ = rounds.by_number(session, project, 1)
         assert round_.rule == "ent"
@@ -167,10 +173,7 @@ def test_with_very_many_classes_a_draw_keeps_the_likeliest_alone(
     place: Workplace, store: Store, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobs.scoring.MOST_CLASSES", len(NAMES) - 1)
-    project = a_project(store, files, training={"way": "head"})
-    labelled_round(store, project, 0, list(range(1, 9)))
-    after(place, project, 0)
-    draw_round(place, project.id, 1)
+    project = drawn_by_a_head(place, store, files)
     with store.read() as session:
         round_ = rounds.by_number(session, project, 1)
         assert round_.expected is None
