@@ -41,7 +41,7 @@ help:
 	@echo "make bench-coverage  how often the intervals hold what they promise"
 	@echo "make bench-loop-coverage  the same for the estimates of the whole loop on digits (RUNS=200 K=50 NOISE=0 JSON=file)"
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
-	@echo "make bench-labels    labels needed by 22 rules on five kinds of pools; hours, goes on where it was"
+	@echo "make bench-labels    labels needed by 24 rules on five kinds of pools; hours, goes on where it was"
 	@echo "                     (DATA='mnist-5000 fashion-mnist=folder' POOL=clean RULE='random margin' SEEDS=5 PAGE=1)"
 	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST; an hour of processor time (FASHION=folder)"
 	@echo "make bench-loop      from the k-th label to the next batch, and annotators beside a training; half an hour"

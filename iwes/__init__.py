@@ -15,7 +15,7 @@ from iwes.errors import (
 )
 from iwes.estimate import Estimate, class_balance, combine, estimate_mean, estimate_within, with_known
 from iwes.pool_weight import PoolWeights
-from iwes.probability import binary_entropy, disagreement, entropy, loss
+from iwes.probability import binary_entropy, disagreement, entropy, loss, margin
 from iwes.stopping import Advice, labels_needed, round_confidence, stopping_advice
 from iwes.stream import draw
 from iwes.subset import PROBABILITIES, Model, Probability, Subset, select_subset
@@ -59,6 +59,7 @@ __all__ = [
     "labels_needed",
     "load_training_set",
     "loss",
+    "margin",
     "normalise",
     "round_confidence",
     "sample_version_space",

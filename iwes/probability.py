@@ -29,6 +29,25 @@ def entropy(probabilities: ArrayLike) -> Floats:
     return np.clip(result, 0.0, 1.0, out=result)
 
 
+def margin(probabilities: ArrayLike) -> Floats:
+    """IWeS-margin: how near the second-likeliest class of each row comes to the likeliest, 1 − (P₁ − P₂).
+
+    `probabilities` as for `entropy`. Returns shape (n,), in [0, 1]; 0 = certain, 1 = torn between two classes.
+    What the other classes get does not matter, so of many classes it asks less often for tasks that are like none.
+    """
+    return np.clip(1.0 - gap(probabilities), 0.0, 1.0)
+
+
+def gap(probabilities: ArrayLike) -> Floats:
+    """P₁ − P₂ of each row, shape (n,), exact where it is tiny; low = ask for it."""
+    matrix = _as_matrix(probabilities, "probabilities")
+    result = np.empty(len(matrix))
+    for rows, block in checked_blocks(matrix, "probabilities"):
+        pair = np.partition(block, -2, axis=1)[:, -2:]
+        np.subtract(pair[:, 1], pair[:, 0], out=result[rows])
+    return result
+
+
 def loss(probabilities: ArrayLike, labels: ArrayLike) -> Floats:
     """IWeS-loss: −P ln P of the probability P given to the known label.
 

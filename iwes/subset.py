@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from iwes.chance import Scaling
 from iwes.draw import Draw, draw_seed
 from iwes.errors import BadArgument, BadLabels
-from iwes.probability import disagreement, entropy, loss
+from iwes.probability import disagreement, entropy, loss, margin
 from iwes.stream import draw
 
 Floats = NDArray[np.float64]
@@ -43,6 +43,7 @@ class Probability:
 
 PROBABILITIES = {
     "entropy": Probability(lambda p, _: entropy(p[0])),
+    "margin": Probability(lambda p, _: margin(p[0])),
     "loss": Probability(lambda p, y: loss(p[0], y), needs_labels=True),
     "disagreement": Probability(lambda p, y: disagreement(p[0], p[1], y), models=2, needs_labels=True),
 }
@@ -80,9 +81,9 @@ def select_subset(
     """Draw k0 tasks uniformly, then in each round train on all so far and draw k more; train once more at the end.
 
     `pool` holds the examples, anything that an index array selects from. `train` makes an untrained model from a
-    seed; `probability` is "entropy", "disagreement", "loss" or a `Probability` of your own. `labels` are the class
-    numbers (n,), or a function from indices to class numbers, asked only for selected tasks as long as the
-    probability does not need labels; then give `classes`, too. The other options are those of `draw`; as they
+    seed; `probability` is "entropy", "margin", "disagreement", "loss" or a `Probability` of your own. `labels` are
+    the class numbers (n,), or a function from indices to class numbers, asked only for selected tasks as long as
+    the probability does not need labels; then give `classes`, too. The other options are those of `draw`; as they
     stand they are the paper's (no floor, weights capped at 2). The rounds end early when the pool is used up.
     """
     rule = PROBABILITIES.get(probability) if isinstance(probability, str) else probability

@@ -129,10 +129,8 @@ def disagreement(standing: Standing, places: Indices, beliefs: Floats) -> Floats
     return iwes.disagreement(beliefs, standing.beliefs(places, 1), _answers(standing, places))
 
 
-def hesitation(_: Standing, __: Indices, beliefs: Floats) -> Floats:
-    """How near the second-likeliest class comes to the likeliest: what margin goes by, as the chance of a coin."""
-    second, best = np.sort(beliefs, axis=1)[:, -2:].T
-    return np.asarray(1.0 - (best - second))
+def margin(_: Standing, __: Indices, beliefs: Floats) -> Floats:
+    return iwes.margin(beliefs)
 
 
 def certain(_: Standing, places: Indices, __: Floats) -> Floats:
@@ -191,10 +189,12 @@ RULES = {
         ),
         Rule(
             "margin-coins",
-            "coins by margin, floor 0.01, sharpness 3, weights 1",
-            drawn(hesitation, floor=0.01, sharpness=3.0, cap=1.0),
+            "IWeS-margin, floor 0.01, sharpness 3, weights 1",
+            drawn(margin, floor=0.01, sharpness=3.0, cap=1.0),
             ours=True,
         ),
+        Rule("margin-floor", "IWeS-margin, floor 0.05", drawn(margin, floor=0.05), ours=True),
+        Rule("margin-low", "IWeS-margin, floor 0.02, weights 1", drawn(margin, floor=0.02, cap=1.0), ours=True),
         Rule("ent-unweighted", "IWeS-ent, floor 0.05, weights 1", drawn(entropy, floor=0.05, cap=1.0), ours=True),
         Rule("ent-uncapped", "IWeS-ent, floor 0.05, no cap", drawn(entropy, floor=0.05, cap=math.inf), ours=True),
         Rule(

@@ -5,9 +5,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from iwes.baselines.candidates import Candidates
 from iwes.baselines.linkage import average_linkage
-from iwes.baselines.uncertain import margins, top
+from iwes.baselines.uncertain import top
 from iwes.errors import BadArgument
-from iwes.probability import entropy
+from iwes.probability import entropy, gap
 from iwes.stream import draw
 
 Indices = NDArray[np.int64]
@@ -29,7 +29,7 @@ def cluster_margin(
     """
     count = candidates.how_many(k)
     wide = _oversampled(count, oversample, candidates.size)
-    return _diverse(top(-margins(candidates.beliefs()), wide), count, candidates, clusters, rng)
+    return _diverse(top(-gap(candidates.beliefs()), wide), count, candidates, clusters, rng)
 
 
 def iwes_diverse(

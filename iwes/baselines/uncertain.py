@@ -1,10 +1,10 @@
 """The k tasks the model is least sure of, by margin, by confidence or by entropy."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from iwes.baselines.candidates import Candidates
-from iwes.probability import checked_blocks, entropy
+from iwes.probability import checked_blocks, entropy, gap
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -13,7 +13,7 @@ Indices = NDArray[np.int64]
 def margin(candidates: Candidates, k: int, *, rng: np.random.Generator) -> Indices:
     """The k tasks with the smallest gap between the two likeliest classes, smallest first; shape (k,)."""
     count = candidates.how_many(k)
-    return top(-margins(candidates.beliefs()), count)
+    return top(-gap(candidates.beliefs()), count)
 
 
 def least_confident(candidates: Candidates, k: int, *, rng: np.random.Generator) -> Indices:
@@ -27,15 +27,6 @@ def entropy_topk(candidates: Candidates, k: int, *, rng: np.random.Generator) ->
     """The k tasks of highest entropy, highest first; shape (k,)."""
     count = candidates.how_many(k)
     return top(entropy(candidates.beliefs()), count)
-
-
-def margins(probabilities: ArrayLike) -> Floats:
-    """The gap between the two likeliest classes of each row, in [0, 1]; low = ask for it; shape (n,)."""
-    gaps = []
-    for _, block in checked_blocks(probabilities, "probabilities"):
-        pair = np.partition(block, -2, axis=1)[:, -2:]
-        gaps.append(pair[:, 1] - pair[:, 0])
-    return np.concatenate(gaps)
 
 
 def top(score: Floats, k: int) -> Indices:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from iwes import BadArgument, BadLabels, BadProbabilities, binary_entropy, disagreement, entropy, loss
+from iwes import BadArgument, BadLabels, BadProbabilities, binary_entropy, disagreement, entropy, loss, margin
 
 E = math.e
 
@@ -26,6 +26,14 @@ def test_entropy_by_hand() -> None:
     expected = [1.0, 0.25 * 2 + 0.75 * math.log2(4 / 3), 0.0]
     np.testing.assert_allclose(entropy(rows), expected, rtol=1e-14)
     np.testing.assert_allclose(entropy([[0.5, 0.25, 0.25, 0.0]]), [1.5 / 2], rtol=1e-14)
+
+
+def test_margin_by_hand() -> None:
+    rows = [[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]]
+    np.testing.assert_allclose(margin(rows), [1.0, 0.5, 0.0], rtol=1e-14)
+    torn_between_two, lost = [0.45, 0.45, 0.1, 0.0], [0.4, 0.2, 0.2, 0.2]
+    np.testing.assert_allclose(margin([torn_between_two, lost]), [1.0, 0.8], rtol=1e-14)
+    assert np.diff(entropy([torn_between_two, lost])) > 0, "the entropy prefers the other of the two"
 
 
 def test_loss_by_hand() -> None:
@@ -48,6 +56,7 @@ def test_binary_entropy_by_hand() -> None:
 def test_range_and_edges(p: np.ndarray) -> None:
     labels = p.argmin(axis=1)
     assert np.all((entropy(p) >= 0) & (entropy(p) <= 1))
+    assert np.all((margin(p) >= 0) & (margin(p) <= 1))
     assert np.all((loss(p, labels) >= 0) & (loss(p, labels) <= 1 / E + 1e-15))
     assert np.all((binary_entropy(p) >= 0) & (binary_entropy(p) <= 1))
 
@@ -59,6 +68,7 @@ def test_order_of_classes_and_of_tasks_does_not_matter(p: np.ndarray, random: ob
     label = rng.integers(p.shape[1], size=len(p))
     np.testing.assert_allclose(entropy(p[:, columns]), entropy(p), atol=1e-12)
     np.testing.assert_array_equal(entropy(p[rows]), entropy(p)[rows])
+    np.testing.assert_array_equal(margin(p[rows][:, columns]), margin(p)[rows])
     np.testing.assert_array_equal(loss(p[:, columns], np.argsort(columns)[label]), loss(p, label))
     np.testing.assert_array_equal(loss(p[rows], label[rows]), loss(p, label)[rows])
 
@@ -101,10 +111,11 @@ def test_any_float_type_and_any_number_of_classes(dtype: type, classes: int) -> 
     p = exact.astype(dtype)
     tolerance = 1e-2 if dtype is np.float16 else 1e-5
     np.testing.assert_allclose(entropy(p), entropy(exact), atol=tolerance)
+    np.testing.assert_allclose(margin(p), margin(exact), atol=tolerance)
     np.testing.assert_allclose(loss(p, np.zeros(40, int)), loss(exact, np.zeros(40, int)), atol=tolerance)
     one_hot = np.zeros((2, classes), dtype=dtype)
     one_hot[[0, 1], [0, classes - 1]] = 1.0
-    assert entropy(one_hot).tolist() == loss(one_hot, [0, 0]).tolist() == [0.0, 0.0]
+    assert entropy(one_hot).tolist() == margin(one_hot).tolist() == loss(one_hot, [0, 0]).tolist() == [0.0, 0.0]
     np.testing.assert_allclose(entropy(np.full((2, classes), 1 / classes, dtype=dtype)), 1.0, atol=tolerance)
 
 
@@ -124,6 +135,8 @@ def test_bad_row_is_named(row: list[float], fault: str, place: int) -> None:
     p[place] = row
     with pytest.raises(BadProbabilities, match=rf"probabilities: row {place} {fault}"):
         entropy(p)
+    with pytest.raises(BadProbabilities, match=rf"row {place} {fault}"):
+        margin(p)
     with pytest.raises(BadProbabilities, match=rf"row {place} "):
         loss(p, np.zeros(len(p), int))
     with pytest.raises(BadProbabilities, match=rf"g_probabilities: row {place} "):
@@ -147,14 +160,15 @@ def test_bad_labels_and_shapes_are_named() -> None:
         loss(p, [0.0, 1.0, 1.0])
     with pytest.raises(BadProbabilities, match=r"\(3,\)"):
         entropy([0.2, 0.3, 0.5])
-    with pytest.raises(BadProbabilities, match="2 classes or more"):
-        entropy(np.ones((3, 1)))
+    for score in (entropy, margin):
+        with pytest.raises(BadProbabilities, match="2 classes or more"):
+            score(np.ones((3, 1)))
     with pytest.raises(BadArgument, match="pass the same tasks"):
         disagreement(p, np.full((3, 3), 1 / 3), [0, 1, 0])
 
 
 def test_no_tasks_give_no_scores() -> None:
-    assert entropy(np.empty((0, 5))).shape == (0,)
+    assert entropy(np.empty((0, 5))).shape == margin(np.empty((0, 5))).shape == (0,)
     assert loss(np.empty((0, 5)), np.empty(0, int)).shape == (0,)
     assert binary_entropy(np.empty((0, 5))).shape == (0, 5)
 
@@ -163,5 +177,5 @@ def test_no_tasks_give_no_scores() -> None:
 @given(beliefs())
 def test_inputs_are_left_alone(p: np.ndarray) -> None:
     before = p.copy()
-    entropy(p), loss(p, np.zeros(len(p), int)), binary_entropy(p)
+    entropy(p), margin(p), loss(p, np.zeros(len(p), int)), binary_entropy(p)
     np.testing.assert_array_equal(p, before)

@@ -6,8 +6,8 @@ import sys
 import iwes
 
 PROMISED = (
-    *("entropy", "disagreement", "loss", "binary_entropy", "draw", "draw_seed", "Draw", "estimate_mean", "Estimate"),
-    *("effective_size", "select_subset", "VersionSpace", "baselines"),
+    *("entropy", "margin", "disagreement", "loss", "binary_entropy", "draw", "draw_seed", "Draw", "estimate_mean"),
+    *("Estimate", "effective_size", "select_subset", "VersionSpace", "baselines"),
 )
 BASELINES = (
     *("random", "margin", "least_confident", "entropy_topk", "kcenter", "badge", "cluster_margin", "iwes_diverse"),

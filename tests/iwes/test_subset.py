@@ -53,7 +53,7 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("train", [linear, Softmax], ids=["scikit-learn", "torch"])
-@pytest.mark.parametrize("rule", ["entropy", "disagreement", "loss"])
+@pytest.mark.parametrize("rule", ["entropy", "margin", "disagreement", "loss"])
 def test_rounds_add_up_without_repeats_and_weights_are_capped(train: object, rule: str) -> None:
     result = select_subset(X, train, rule, labels=Y, k0=30, k=40, rounds=3, cap=1.5, rng=np.random.default_rng(0))
     assert len(np.unique(result.index)) == 150
@@ -61,7 +61,7 @@ def test_rounds_add_up_without_repeats_and_weights_are_capped(train: object, rul
     assert np.bincount(result.round).tolist() == [30, 40, 40, 40]
     assert result.weight[:30].tolist() == [1.0] * 30
     assert result.weight[30:].max() <= 1.5
-    if rule != "entropy":
+    if rule in ("disagreement", "loss"):
         assert result.weight[30:].tolist() == [1.5] * 120
     accuracy = (result.model.predict_proba(X).argmax(axis=1) == Y).mean()
     assert accuracy > 0.75
@@ -134,8 +134,8 @@ def test_probability_of_ones_own_and_another_family_of_models() -> None:
 
 def test_bad_input_is_named() -> None:
     options = {"labels": Y, "k0": 30, "k": 40, "rounds": 1, "rng": np.random.default_rng(0)}
-    with pytest.raises(BadArgument, match='probability is "margin"'):
-        select_subset(X, linear, "margin", **options)
+    with pytest.raises(BadArgument, match='probability is "guess"'):
+        select_subset(X, linear, "guess", **options)
     with pytest.raises(BadArgument, match="give classes"):
         select_subset(X, linear, "entropy", **(options | {"labels": lambda index: Y[index]}))
     with pytest.raises(BadLabels, match=r"labels\[3\] is -1"):
