@@ -15,8 +15,9 @@ from models.plan import Plan
 from store import projects, rounds, subsets
 from store.tables import Project, RoundState
 
-SAMPLING = ("k", "cap", "floor", "reserve", "sharpness")
-"""The options of a project that only later draws see."""
+CHANCES = ("k", "cap", "floor", "reserve", "sharpness")
+SAMPLING = ("rule", *CHANCES)
+"""The options of a project that only later draws see; `CHANCES` are those that are numbers."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from models import networks, plugins
 from models.networks import UnknownNetwork
 from models.plan import Plan
 from store import pool, projects, rounds, subsets
-from store.tables import Draw, Label, Mode, Project, Round, RoundState, Subset, Task
+from store.tables import Draw, Label, Mode, Project, Round, RoundState, Rule, Subset, Task
 from studio import connection, queue, tabs
 from studio.client import Client
 from studio.errors import NotFound, Refused, StudioError
@@ -56,6 +56,7 @@ class Options:
     """How a project is sampled and trained."""
 
     mode: Mode = Mode.AUTO
+    rule: Rule = Rule.ENT
     k: int = 50
     seed_size: int = 50
     cap: float = 2.0
@@ -71,6 +72,7 @@ class Options:
     def check(self) -> None:
         rules = {
             "mode": (f"must be one of {', '.join(Mode)}", self.mode in list(Mode)),
+            "rule": (f"must be one of {', '.join(Rule)}", self.rule in list(Rule)),
             "subset_size": ("must not be negative", self.subset_size >= 0),
             "k": (f"must be from 1 to {MOST_TASKS:,}", 1 <= self.k <= MOST_TASKS),
             "seed_size": (f"must be from 2 to {MOST_TASKS:,}", 2 <= self.seed_size <= MOST_TASKS),

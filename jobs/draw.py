@@ -1,4 +1,4 @@
-"""Draws the next round from the pool: uniformly for the seed, by IWeS-ent once there is a model."""
+"""Draws the next round from the pool: uniformly for the seed, by the project's rule once there is a model."""
 
 from __future__ import annotations
 
@@ -40,26 +40,28 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
         _close_the_pool(place, project_id, number)
         return
     rng_seed = [project.rng_seed, number]
-    foreseen = Foreseen()
+    rule, foreseen = rounds.SEED, Foreseen()
     if model is None:
         drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed), reserve=project.reserve)
     else:
         from jobs.scoring import Opinions, Scorer  # brings torch, which a seed draw does without
 
-        scorer = Scorer(Opinions(place, project, [model.version]), "ent")
+        rule = project.rule
+        scorer = Scorer(Opinions(place, project, [model.version]), rule)
         readable = draw_readable(place, scorer, project, task_ids, wanted, rng_seed, reserve=project.reserve)
         if readable is None:
             return
         task_ids, drawn = readable
         foreseen = scorer.foreseen([task_ids[place] for place in drawn.index])
     with place.store.write() as session:
-        project = projects.lock(session, project_id)
-        last = rounds.latest(session, project)
+        locked = projects.lock(session, project_id)
+        last = rounds.latest(session, locked)
         if last is not None and last.number >= number:
             return
-        round_ = as_round(number, drawn, project, rule="ent" if model else rounds.SEED, model=model, wanted=wanted)
+        # as it was set when this was drawn, whatever has been changed since
+        round_ = as_round(number, drawn, project, rule=rule, model=model, wanted=wanted)
         round_.reserve, round_.expected = project.reserve, foreseen.expected
-        rounds.add(session, project, round_, as_draws(drawn, task_ids, foreseen))
+        rounds.add(session, locked, round_, as_draws(drawn, task_ids, foreseen))
     log.info("project %s round %s: %s of %s tasks drawn", project_id, number, len(drawn.index), len(task_ids))
 
 

@@ -18,6 +18,7 @@ from store.tables import Project
 
 RULES = {
     "ent": iwes.PROBABILITIES["entropy"],
+    "margin": iwes.PROBABILITIES["margin"],
     "dis": iwes.PROBABILITIES["disagreement"],
     "loss": iwes.PROBABILITIES["loss"],
 }

@@ -199,7 +199,7 @@ def _subset_state(session: Session, project: Project, subset: Subset) -> str:
 
 def _drawn_by(project: Project, unlabelled: int, came: int) -> str:
     """What `mode: auto` comes to as the project stands now."""
-    asking = f"IWeS-ent for {unlabelled} unlabelled tasks" if project.mode in (Mode.AUTO, Mode.ENT) else ""
+    asking = f"IWeS-{project.rule} for {unlabelled} unlabelled tasks" if project.mode in (Mode.AUTO, Mode.ENT) else ""
     rule = "dis" if project.mode == Mode.AUTO else project.mode
     choosing = f"IWeS-{rule} for {came} that came with a label" if project.mode != Mode.ENT else ""
     parts = [asking] if asking and unlabelled else []

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, and_, delete, exists, func, or_, s
 from sqlalchemy.orm import Session, contains_eager
 
 from store import pool, rounds
-from store.tables import Doubt, Draw, Label, Mode, Project, Round, Subset, Task
+from store.tables import Doubt, Draw, Label, Mode, Project, Round, Rule, Subset, Task
 
 WORTH_A_ROUND = 0.05
 """The part of a complete subset that must be missing before tasks are drawn in its place."""
@@ -124,7 +124,7 @@ def target(session: Session, project: Project, subset: Subset) -> int:
     newest = current(session, project)
     if newest is not None and newest.id != subset.id:
         return selected(session, subset)  # another is trained on now, so this one stays as it is
-    drawn = sum(round_.rule == "ent" for round_ in rounds.all_of(session, project))
+    drawn = sum(round_.rule in list(Rule) for round_ in rounds.all_of(session, project))
     pace = subset.seed_size + subset.k * drawn
     if not subset.size or pace >= subset.size:
         return min(pace, subset.size or pace)

@@ -67,15 +67,25 @@ class RoundState(StrEnum):
 
 
 class Mode(StrEnum):
-    """Which of a project's tasks rounds are drawn from, and by which rule."""
+    """Which of a project's tasks rounds are drawn from."""
 
     AUTO = "auto"
-    """Unlabelled tasks by IWeS-ent, for annotators; and tasks that came with a label by IWeS-dis, without anybody."""
+    """Unlabelled tasks by the project's `Rule`, for annotators; and tasks that came with a label by IWeS-dis, without
+    anybody."""
     ENT = "ent"
     """Unlabelled tasks only. Labels that were there already all train, with weight 1."""
     DIS = "dis"
     LOSS = "loss"
     """Tasks that came with a label only, by the rule of that name."""
+
+
+class Rule(StrEnum):
+    """What makes it likely that annotators are asked for a task."""
+
+    ENT = "ent"
+    """The entropy of all classes: the model's answer is spread."""
+    MARGIN = "margin"
+    """The two likeliest classes: the model is torn between them."""
 
 
 FOLDER = "folder:"
@@ -102,6 +112,7 @@ class Project(Base):
     classes: Mapped[list[str]]
 
     mode: Mapped[Mode] = mapped_column(String(8), default=Mode.AUTO)
+    rule: Mapped[Rule] = mapped_column(String(8), default=Rule.ENT)
     seed_size: Mapped[int]
     k: Mapped[int]
     cap: Mapped[float]

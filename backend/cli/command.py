@@ -29,5 +29,6 @@ PROJECT = click.option("--project", "studio_id", type=int, required=True, help="
 JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, and nothing else.")
 OUT = click.option("--out", type=click.Path(path_type=Path), help="A .jsonl, .csv or .parquet file.")
 MODES = click.Choice(["auto", "ent", "dis", "loss"])
-RULES = click.Choice(["dis", "loss"])
+RULES = click.Choice(["ent", "margin"])
+SUBSET_RULES = click.Choice(["dis", "loss"])
 """Named here once more, so that help and completion need not load the store; a test compares."""

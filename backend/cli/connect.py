@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from backend.cli.command import JSON, MODES, PROJECT, command
+from backend.cli.command import JSON, MODES, PROJECT, RULES, command
 from backend.cli.output import finish, say_beside
 
 
@@ -21,6 +21,7 @@ from backend.cli.output import finish, say_beside
     show_default=True,
     help="See `iwes set --help`.",
 )
+@click.option("--rule", type=RULES, default="ent", show_default=True, help="See `iwes set --help`.")
 @click.option("--k", default=50, show_default=True, help="Labels between two trainings.")
 @click.option("--seed", "seed_size", default=50, show_default=True, help="Labels before the first training.")
 @click.option("--cap", default=2.0, show_default=True, help="Largest training weight.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from backend.cli.command import JSON, MODES, PROJECT, URL, command
+from backend.cli.command import JSON, MODES, PROJECT, RULES, URL, command
 from backend.cli.output import finish
 
 
@@ -14,6 +14,7 @@ from backend.cli.output import finish
 @URL
 @PROJECT
 @click.option("--mode", type=MODES, help="Which tasks rounds are drawn from.")
+@click.option("--rule", type=RULES, help="What makes it likely that annotators are asked for a task.")
 @click.option("--k", type=int, help="Labels between two trainings.")
 @click.option("--cap", type=float, help="Largest training weight.")
 @click.option("--floor", type=float, help="Smallest probability of being asked for.")
@@ -27,13 +28,16 @@ def set_(url: str | None, studio_id: int, as_json: bool, **options: Any) -> None
     """Change how a connected project goes on. What was drawn, labelled and trained before stays as it is.
 
     \b
-    --mode auto  unlabelled tasks by IWeS-ent for annotators, and tasks that came
-                 with a label by IWeS-dis without anybody; when no task is left
-                 to ask annotators for, only the latter
-    --mode ent   unlabelled tasks only; labels that were there already train as
-                 they are
-    --mode dis   tasks that came with a label only
-    --mode loss  the same with one model, by IWeS-loss
+    --mode auto    unlabelled tasks by the rule for annotators, and tasks that came
+                   with a label by IWeS-dis without anybody; when no task is left
+                   to ask annotators for, only the latter
+    --mode ent     unlabelled tasks only; labels that were there already train as
+                   they are
+    --mode dis     tasks that came with a label only
+    --mode loss    the same with one model, by IWeS-loss
+    --rule ent     annotators are asked where the answer is spread over classes:
+                   the entropy
+    --rule margin  where it is torn between two classes
     """
     from backend.cli.place import connected, opened
     from jobs.change import change

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from backend.cli.command import JSON, OUT, RULES, URL, command
+from backend.cli.command import JSON, OUT, SUBSET_RULES, URL, command
 from backend.cli.mistakes import INTERRUPTED, give_up
 from backend.cli.output import console_beside, finish
 
@@ -23,7 +23,7 @@ from backend.cli.output import console_beside, finish
 )
 @click.option("--labels", help="The file with the labels of a folder without sub-folders; or the label column's name.")
 @click.option("--size", type=int, required=True, help="How many tasks the subset is to have.")
-@click.option("--rule", type=RULES, help="Default: dis, or loss in a project in that mode.")
+@click.option("--rule", type=SUBSET_RULES, help="Default: dis, or loss in a project in that mode.")
 @click.option("--name", help="What the subset is called. Default: like its rule.")
 @click.option(
     "--seed", "seed_size", type=click.IntRange(2), help="Tasks drawn at random first. Default: the project's."

@@ -8,7 +8,7 @@ from typing import Any
 
 from backend.exports.errors import ExportError
 from backend.exports.wish import Format, Weights
-from jobs.change import SAMPLING
+from jobs.change import CHANCES
 from jobs.connect import BadOption
 from models import networks, plugins
 from models.plan import WAYS, Plan, PlanError
@@ -22,6 +22,10 @@ MODES = {
     "ent": "ent: unlabelled tasks only",
     "dis": "dis: labelled tasks only, by two models",
     "loss": "loss: labelled tasks only, by one model",
+}
+RULES = {
+    "ent": "ent: where its answer is spread (entropy)",
+    "margin": "margin: where it is torn between two classes",
 }
 
 
@@ -75,8 +79,8 @@ class SettingsForm(Form):
     def of(cls, project: Project) -> SettingsForm:
         """As the project is set now."""
         plan = Plan.from_dict(project.training)
-        typed = {name: f"{getattr(project, name):g}" for name in SAMPLING}
-        typed |= {"mode": project.mode, "network": project.network, "way": plan.way}
+        typed = {name: f"{getattr(project, name):g}" for name in CHANCES}
+        typed |= {"mode": project.mode, "rule": project.rule, "network": project.network, "way": plan.way}
         typed |= {"calibrate": "on" if plan.calibrate else ""}
         return cls(_settings_fields(), typed)
 
@@ -122,11 +126,18 @@ def _settings_fields() -> list[Field]:
         Field("reserve", "Reserve", NUMBER, "Tasks to go on with while a model trains, as a part of k."),
         Field("sharpness", "Sharpness", NUMBER, "Above 1, tasks the model hesitates at are preferred more strongly."),
         Field(
-            "mode",
+            "rule",
             "Rule",
             TEXT,
-            "Unlabelled tasks are drawn by IWeS-ent for annotators, those that came with a label by the models alone. "
-            "Takes effect at once.",
+            "Where the model hesitates, so that annotators are asked. Counts from the next draw on.",
+            choices=RULES,
+        ),
+        Field(
+            "mode",
+            "Drawn from",
+            TEXT,
+            "Unlabelled tasks are drawn for annotators, those that came with a label by the models alone. Takes effect "
+            "at once.",
             choices=MODES,
         ),
         Field(

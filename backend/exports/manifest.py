@@ -99,7 +99,13 @@ def manifest(
         "project": {"url": project.studio_url, "id": project.studio_id, "title": project.title},
         "label_config": _label_config(project),
         "settings": {
-            **{"mode": str(project.mode), "k": project.k, "k0": project.seed_size, "cap": project.cap},
+            **{
+                "mode": str(project.mode),
+                "rule": str(project.rule),
+                "k": project.k,
+                "k0": project.seed_size,
+                "cap": project.cap,
+            },
             **{"floor": project.floor, "reserve": project.reserve, "sharpness": project.sharpness},
             **{"network": project.network, "rng_seed": project.rng_seed},
         },

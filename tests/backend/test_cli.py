@@ -17,7 +17,7 @@ from backend.exports.wish import Format, Weights
 from jobs import reconcile
 from store import rounds, subsets, weighted_set
 from store.database import Store
-from store.tables import Mode
+from store.tables import Mode, Rule
 from tests.backend.command import Iwes
 from tests.conftest import a_label, add_round, make_project, put_label
 
@@ -62,7 +62,8 @@ def test_every_command_that_prints_has_json() -> None:
 
 def test_what_may_be_chosen_is_what_the_store_knows() -> None:
     assert list(command.MODES.choices) == [mode.value for mode in Mode]
-    assert tuple(command.RULES.choices) == subsets.RULES
+    assert list(command.RULES.choices) == [rule.value for rule in Rule]
+    assert tuple(command.SUBSET_RULES.choices) == subsets.RULES
     assert tuple(export.FORMATS.choices) == tuple(Format)
     assert tuple(export.WEIGHTS.choices) == tuple(Weights)
     assert tuple(export.STRATA.choices) == weighted_set.STRATA

@@ -20,6 +20,7 @@ SETTINGS = {
     "reserve": "0.5",
     "sharpness": "1",
     "mode": "auto",
+    "rule": "ent",
     "network": "small-cnn",
     "way": "auto",
 }
@@ -68,7 +69,8 @@ def test_what_a_change_would_do_is_told_before_it_is_made(person: FlaskClient, s
         ("floor", "nan", "Smallest probability must be between 0 and 1, both excluded."),
         ("reserve", "-1", "Reserve must be between 0 and 10."),
         ("sharpness", "0", "Sharpness must be above 0"),
-        ("mode", "best", "Rule must be one of auto, ent, dis, loss."),
+        ("mode", "best", "Drawn from must be one of auto, ent, dis, loss."),
+        ("rule", "best", "Rule must be one of ent, margin."),
         ("network", "resnet81", "did you mean &#39;resnet18&#39;?"),
         ("way", "sideways", "train must be one of auto, full, head"),
     ],
@@ -79,7 +81,7 @@ def test_a_bad_value_is_named_beside_its_field_and_nothing_is_changed(
     answer = send(person, f"/projects/{project.id}/settings", **(SETTINGS | {"k": "9", field: typed}))
     assert answer.status_code == 400
     assert said in answer.text
-    assert f'value="{typed}"' in answer.text or field in ("mode", "way"), "what was typed is still there"
+    assert f'value="{typed}"' in answer.text or field in ("mode", "rule", "way"), "what was typed is still there"
     assert stored(store, project).k == 4
 
 

@@ -8,6 +8,7 @@ import pytest
 from jobs import draw
 from jobs.change import change
 from jobs.connect import BadOption
+from jobs.status import project_status
 from jobs.workplace import Workplace
 from models.plan import Plan, PlanError
 from store import rounds, subsets
@@ -29,7 +30,7 @@ def stored(store: Store, project: Project) -> Project:
 
 
 def test_what_is_as_it_was_changes_nothing(place: Workplace, project: Project) -> None:
-    assert change(place, project.id, {"k": 4, "cap": 2.0, "network": "small-cnn"}) == []
+    assert change(place, project.id, {"k": 4, "cap": 2.0, "rule": "ent", "network": "small-cnn"}) == []
 
 
 def test_each_change_says_what_was_what_is_and_what_comes_of_it(place: Workplace, project: Project) -> None:
@@ -37,6 +38,17 @@ def test_each_change_says_what_was_what_is_and_what_comes_of_it(place: Workplace
     assert [(made.option, made.before, made.after) for made in found] == [("k", 4, 6), ("floor", 0.05, 0.1)]
     assert found[0].effect == "from round 1 on; round 0 still waits for its 4 labels"
     assert found[1].effect == "from the next draw on; weights and probabilities of earlier draws stay as they were"
+
+
+def test_another_rule_counts_from_the_next_draw_on(place: Workplace, store: Store, project: Project) -> None:
+    (made,) = change(place, project.id, {"rule": "margin"})
+    assert made.said == "rule is margin now, and was ent"
+    assert made.effect.startswith("from the next draw on")
+    assert stored(store, project).rule == "margin"
+    with store.read() as session:
+        status = project_status(session, stored(store, project))
+        assert status.drawn_by == "IWeS-margin for 40 unlabelled tasks"
+        assert status.rounds[0].rule == "ent", "what was drawn before stays as it was"
 
 
 def test_the_next_draw_is_made_with_the_new_settings(place: Workplace, store: Store, project: Project) -> None:
@@ -52,7 +64,13 @@ def test_the_next_draw_is_made_with_the_new_settings(place: Workplace, store: St
 
 @pytest.mark.parametrize(
     ("wishes", "option"),
-    [({"k": 0}, "k"), ({"cap": 0.9}, "cap"), ({"floor": np.nan}, "floor"), ({"network": "perceptron"}, "network")],
+    [
+        ({"k": 0}, "k"),
+        ({"rule": "best"}, "rule"),
+        ({"cap": 0.9}, "cap"),
+        ({"floor": np.nan}, "floor"),
+        ({"network": "perceptron"}, "network"),
+    ],
 )
 def test_one_bad_wish_leaves_all_as_it_was(
     place: Workplace, store: Store, project: Project, wishes: dict[str, object], option: str

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from jobs import versions
+from jobs.change import change
 from jobs.draw import draw_round
 from jobs.train import train_round
 from jobs.workplace import Workplace
@@ -19,7 +20,7 @@ from models import card as cards
 from models import checkpoint, pretrained
 from store import pool, projects, rounds
 from store.database import Store
-from store.tables import Model, Project, Round, RoundState
+from store.tables import Model, Project, Round, RoundState, Rule
 from tests.conftest import a_label, add_round, make_project, put_label
 from tests.files import Files, picture
 
@@ -145,9 +146,9 @@ def test_a_head_describes_each_image_once_for_all_rounds(place: Workplace, store
     assert models[-1].examples == 12
 
 
-def drawn_by_a_head(place: Workplace, store: Store, files: Files) -> Project:
+def drawn_by_a_head(place: Workplace, store: Store, files: Files, **changes: object) -> Project:
     """Round 1 is drawn by a head that eight labels have trained."""
-    project = a_project(store, files, training={"way": "head"})
+    project = a_project(store, files, training={"way": "head"}, **changes)
     labelled_round(store, project, 0, list(range(1, 9)))
     after(place, project, 0)
     draw_round(place, project.id, 1)
@@ -167,6 +168,38 @@ def test_a_draw_scores_by_descriptions_too(place: Workplace, store: Store, files
         assert round_.expected["classes"] == NAMES
         assert sum(round_.expected["shares"]) == pytest.approx(1)
         assert round_.examined <= round_.expected["tasks"] <= round_.pool_size
+
+
+def test_a_project_may_be_drawn_from_by_margin(place: Workplace, store: Store, files: Files) -> None:
+    project = drawn_by_a_head(place, store, files, rule=Rule.MARGIN)
+    with store.read() as session:
+        round_ = rounds.by_number(session, project, 1)
+        assert round_.rule == "margin"
+        beliefs = np.array([np.frombuffer(draw.beliefs or b"", "<f4") for draw in round_.draws])
+        scores = np.array([draw.score for draw in round_.draws])
+    assert scores == pytest.approx(1 - np.ptp(beliefs, axis=1), abs=1e-6)
+    assert 0 < scores.min() < scores.max() < 1
+
+
+def test_a_draw_is_recorded_as_it_was_made_though_the_settings_change_meanwhile(
+    place: Workplace, store: Store, files: Files
+) -> None:
+    project = a_project(store, files, training={"way": "head"})
+    labelled_round(store, project, 0, list(range(1, 9)))
+    after(place, project, 0)
+
+    class Changing(dict[str, bytes]):
+        def get(self, path: str, default: bytes | None = None) -> bytes | None:  # type: ignore[override]
+            change(place, project.id, {"rule": "margin", "floor": 0.4, "reserve": 0.25})
+            return super().get(path, default)
+
+    files.held = Changing(files.held)
+    draw_round(place, project.id, 1)
+    with store.read() as session:
+        assert session.get_one(Project, project.id).floor == 0.4
+        round_ = rounds.by_number(session, project, 1)
+        assert (round_.rule, round_.floor, round_.reserve) == ("ent", 0.05, 0.5)
+        assert min(draw.probability for draw in round_.draws) < 0.4
 
 
 def test_with_very_many_classes_a_draw_keeps_the_likeliest_alone(

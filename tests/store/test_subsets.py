@@ -8,7 +8,7 @@ from sqlalchemy import select
 from store import examples, labels, pool, projects, rounds, subsets
 from store.database import Store
 from store.subsets import BadSubset
-from store.tables import Doubt, Draw, Label, Mode, Model, Project, Round, RoundState, Subset
+from store.tables import Doubt, Draw, Label, Mode, Model, Project, Round, RoundState, Rule, Subset
 from tests.conftest import a_label, add_round, make_project, put_label
 
 
@@ -157,7 +157,10 @@ def test_a_label_on_a_selected_task_is_not_taken_for_an_answer_to_the_selection(
     assert label.draw_id is None
 
 
-def test_an_automatic_subset_keeps_pace_with_the_annotators_and_ends_at_the_size_asked_for(store: Store) -> None:
+@pytest.mark.parametrize("rule", Rule)
+def test_an_automatic_subset_keeps_pace_with_the_annotators_and_ends_at_the_size_asked_for(
+    store: Store, rule: Rule
+) -> None:
     project = make_project(store, tasks=9)
     for n in range(1, 7):
         came(store, project, n)
@@ -172,6 +175,7 @@ def test_an_automatic_subset_keeps_pace_with_the_annotators_and_ends_at_the_size
         assert subsets.target(session, project, subset) == 4
     add_round(store, project, 1, [8], wanted=1)
     with store.write() as session:
+        rounds.by_number(session, project, 1).rule = rule
         assert subsets.target(session, project, subset) == 8
         stored = subsets.by_id(session, subset.id)
         stored.size = 6
