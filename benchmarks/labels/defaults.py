@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.labels.data import DATASETS
 from benchmarks.labels.pools import POOLS
-from benchmarks.labels.rules import DEFAULT, FEWEST, RULES
+from benchmarks.labels.rules import DEFAULT, FEWEST, FEWEST_BY_ENTROPY, RULES
 from benchmarks.labels.summary import HELPED, WEIGHTED, Summary
 from benchmarks.page import table
 from benchmarks.subsets.summary import Mean
@@ -17,7 +17,10 @@ INSTEAD = {
     "ent-paper": "no floor, as in the paper (not in a project)",
     "ent-mid": "`--floor 0.02 --sharpness 2`",
     "ent-low": "`--floor 0.01 --sharpness 2`",
-    FEWEST: "`--floor 0.01 --sharpness 2 --cap 1`",
+    FEWEST_BY_ENTROPY: "`--floor 0.01 --sharpness 2 --cap 1`",
+    "margin-floor": "`--rule margin`",
+    "margin-low": "`--rule margin --floor 0.02 --cap 1`",
+    FEWEST: "`--rule margin --floor 0.01 --sharpness 3 --cap 1`",
     "ent-unweighted": "`--cap 1`: every weight is 1",
     "ent-uncapped": "`--cap 20`: with this floor, none",
     "ent-calibrated": "`--calibrate`",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, MARGIN, RANDOM, RULES
+from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, FEWEST_BY_ENTROPY, MARGIN, RANDOM, RULES
 from benchmarks.labels.summary import HELPED, HOLD_OUT, MARGINS, PLAIN, WEIGHTED, Summary
 from benchmarks.labels.tables import title
 from benchmarks.subsets.figure import STYLE
@@ -20,6 +20,7 @@ LOOKS = {
     "coreset": ("#56B4E9", "X"),
     "ent-paper": ("#D55E00", "^"),
     DEFAULT: ("#009E73", "P"),
+    FEWEST_BY_ENTROPY: ("#000000", "d"),
     FEWEST: ("#0072B2", "D"),
 }
 SOURCES = {

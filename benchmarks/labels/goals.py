@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, MARGIN, RULES
+from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, FEWEST_BY_ENTROPY, MARGIN, RULES
 from benchmarks.labels.summary import HELPED, HOLD_OUT, MARGINS, PLAIN, WEIGHTED, Summary
 from benchmarks.labels.tables import title
 from benchmarks.page import table
@@ -16,8 +16,9 @@ BETTER_ON = ("duplicates", "noise")
 
 
 def goals(summaries: Sequence[Summary]) -> str:
-    """Empty where neither the default nor the setting for the fewest labels was run."""
-    rules = [rule for rule in (FEWEST, DEFAULT) if any(RULES[rule] in summary.rules for summary in summaries)]
+    """Empty where neither the default nor a setting for the fewest labels was run."""
+    ours = FEWEST, FEWEST_BY_ENTROPY, DEFAULT
+    rules = [rule for rule in ours if any(RULES[rule] in summary.rules for summary in summaries)]
     if not rules:
         return ""
     rows = [

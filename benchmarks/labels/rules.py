@@ -145,8 +145,9 @@ def _answers(standing: Standing, places: Indices) -> Indices:
 
 
 RANDOM, MARGIN, BADGE = "random", "margin", "badge"
-DEFAULT, FEWEST = "ent-floor", "ent-low-unweighted"
-"""The product's settings if nobody changes them, and those that docs/benchmarks.md names for the fewest labels."""
+DEFAULT, FEWEST, FEWEST_BY_ENTROPY = "ent-floor", "margin-coins", "ent-low-unweighted"
+"""The product's settings if nobody changes them, and those that docs/benchmarks.md names for the fewest labels: of all,
+and of those that draw by entropy."""
 RULES = {
     rule.name: rule
     for rule in (
@@ -164,7 +165,7 @@ RULES = {
         Rule("ent-mid", "IWeS-ent, floor 0.02, sharpness 2", drawn(entropy, floor=0.02, sharpness=2.0), ours=True),
         Rule("ent-low", "IWeS-ent, floor 0.01, sharpness 2", drawn(entropy, floor=0.01, sharpness=2.0), ours=True),
         Rule(
-            FEWEST,
+            FEWEST_BY_ENTROPY,
             "IWeS-ent, floor 0.01, sharpness 2, weights 1",
             drawn(entropy, floor=0.01, sharpness=2.0, cap=1.0),
             ours=True,
@@ -188,7 +189,7 @@ RULES = {
             ours=True,
         ),
         Rule(
-            "margin-coins",
+            FEWEST,
             "IWeS-margin, floor 0.01, sharpness 3, weights 1",
             drawn(margin, floor=0.01, sharpness=3.0, cap=1.0),
             ours=True,

@@ -203,7 +203,7 @@ def test_other_settings_stand_beside_the_default_on_the_pools_that_have_both() -
 
     found = defaults([pool("clean", 0.1), pool("noise", 0.2)])
     assert found.splitlines()[-1] == (
-        "| `--floor 0.01 --sharpness 2 --cap 1` | +15.00 ± 0.00 (2 pools) | 2.0 → 4.0 | 10.0 → 10.0 |"
+        "| `--rule margin --floor 0.01 --sharpness 3 --cap 1` | +15.00 ± 0.00 (2 pools) | 2.0 → 4.0 | 10.0 → 10.0 |"
     )
     assert "+10.00 ± 0.00 (clean) |" in defaults([pool("clean", 0.1)])
     assert defaults([Summary([run("clean", RANDOM, 0, 0.5, 0.5)])]) == ""
