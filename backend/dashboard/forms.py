@@ -24,8 +24,8 @@ MODES = {
     "loss": "loss: labelled tasks only, by one model",
 }
 RULES = {
-    "ent": "ent: where its answer is spread (entropy)",
-    "margin": "margin: where it is torn between two classes",
+    "ent": "ent: answer spread over classes",
+    "margin": "margin: torn between two classes",
 }
 
 
@@ -129,7 +129,7 @@ def _settings_fields() -> list[Field]:
             "rule",
             "Rule",
             TEXT,
-            "Where the model hesitates, so that annotators are asked. Counts from the next draw on.",
+            "What makes it likely that annotators are asked for a task. Counts from the next draw on.",
             choices=RULES,
         ),
         Field(

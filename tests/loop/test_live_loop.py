@@ -322,7 +322,7 @@ def test_a_project_is_labelled_to_its_last_task_and_goes_on_when_tasks_are_added
     await_(lambda: person.idle_seconds > 0 and len(set(person.given)) == 14, "the pool's end")
     await_(lambda: at_rest(live, project), "the last training")
     stop.set()
-    labelling.join()  # or the added task might be labelled before it is drawn
+    labelling.join(30)  # or the added task might be labelled before it is drawn
     with live.store.read() as session:
         labels = list(session.scalars(select(Label).where(Label.project_id == project.id, ~Label.deleted)))
     assert len({label.task_id for label in labels}) == 14
