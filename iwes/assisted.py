@@ -7,6 +7,7 @@ precision, never honesty. It must have been trained before these labels were see
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +19,15 @@ from iwes.weight import effective_size
 Floats = NDArray[np.float64]
 
 HALF_OFF = 0.5
-"""By how much the model may be off about a class at a task like those drawn, either way, without our having seen it."""
+"""By how much the model may be off at a task like those drawn without our having seen it."""
+
+
+class Surprise(NamedTuple):
+    """A label that might have been drawn and was not: by how much it is off what was expected, and its weight in each
+    column."""
+
+    off: float
+    weight: Floats
 
 
 def assisted_mean(
@@ -38,9 +47,9 @@ def assisted_mean(
     that the draw looked at: to estimate accuracy, both are the probability of its own answer. A draw with a reserve or
     by blocks looks at more tasks than were `examined` for its batch: `asked_about` tells how many.
 
-    Wilson's interval on the number of plain labels that would have the variance of the differences, with one more label
-    of either kind, wholly unexpected, of the weight that such labels have: errors hide among the few, heavy tasks that
-    the model is sure of.
+    Wilson's interval on the number of plain labels that would have the variance of the differences, with two more
+    labels of the weights that such labels have: one that is wholly less than expected, for errors hide among the few,
+    heavy tasks that the model is sure of, and one that is half more.
     """
     v, pi = check(values, inclusion)
     m = np.asarray(expected, dtype=np.float64)
@@ -48,10 +57,11 @@ def assisted_mean(
         raise BadArgument(f"expected has shape {m.shape}, expected_of_pool is {expected_of_pool}: one number per value")
     w, off = 1.0 / pi, (v - m)[:, None]
     heavy = np.full(1, float((w**3).sum()) / float(w @ w))
-    unexpected = typical(np.maximum(-off, 0.0), w, heavy), typical(np.maximum(off, 0.0), w, heavy)
+    less = Surprise(-1.0, typical(np.maximum(-off, 0.0), w, heavy))
+    more = Surprise(HALF_OFF, typical(np.maximum(off, 0.0), w, heavy))
     pool = np.array([expected_of_pool], np.float64)
     parts = _unseen(examined, pool_size, asked_about)
-    return _assisted(v[:, None], m[:, None], pool, w, parts, 1.0, *unexpected, confidence)[0]
+    return _assisted(v[:, None], m[:, None], pool, w, parts, less, more, confidence)[0]
 
 
 def assisted_balance(
@@ -84,7 +94,7 @@ def assisted_balance(
     is_of = (label[:, None] == np.arange(len(mean))).astype(np.float64)
     usual = np.full(len(mean), np.median(w))
     parts = _unseen(examined, pool_size, asked_about)
-    return _assisted(is_of, p, mean, w, parts, HALF_OFF, usual, usual, confidence)
+    return _assisted(is_of, p, mean, w, parts, Surprise(-HALF_OFF, usual), Surprise(HALF_OFF, usual), confidence)
 
 
 def _unseen(examined: int | None, pool_size: int | None, asked_about: int | None) -> tuple[float, float]:
@@ -99,29 +109,35 @@ def _assisted(
     of_pool: Floats,
     w: Floats,
     unseen: tuple[float, float],
-    surprise: float,
-    fewer: Floats,
-    more: Floats,
+    less: Surprise,
+    more: Surprise,
     confidence: float,
 ) -> list[Estimate]:
     """Of each column of `v` and what was expected of it, `m`, both (n, columns). The variance is that of the coins of
-    the differences, and of the part of the pool that the draw happened to see, with two more labels: one by `surprise`
-    less than expected with the weight `fewer`, one by as much more with the weight `more`. Where the model was asked
-    about more tasks than the draw examined, only the differences are unknown of these."""
+    the differences, and of the part of the pool that the draw happened to see, with two more labels, one less and one
+    more than expected. Where the model was asked about more tasks than the draw examined, only the differences are
+    unknown of these."""
     off = v - m
     value = np.clip(of_pool + w @ off / w.sum(), 0.0, 1.0)
-    mass = w.sum() + fewer + more
-    mean_off = (w @ off + surprise * (more - fewer)) / mass
-    square, below, above = (off - mean_off) ** 2, (surprise + mean_off) ** 2, (surprise - mean_off) ** 2
-    coins = ((w**2 - w) @ square + (fewer**2 - fewer) * below + (more**2 - more) * above) / mass**2
-    spread_off = (w @ square + fewer * below + more * above) / mass
-    mean = (w @ v + more) / mass
-    spread = (w @ (v - mean) ** 2 + fewer * mean**2 + more * (1.0 - mean) ** 2) / mass
+    mass = w.sum() + less.weight + more.weight
+    mean_off = (w @ off + less.off * less.weight + more.off * more.weight) / mass
+    mean = (w @ v + more.weight) / mass
+    coins, spread_off = _weighed(w[:, None], off - mean_off)
+    spread = w @ (v - mean) ** 2 + less.weight * mean**2 + more.weight * (1.0 - mean) ** 2
+    for one in (less, more):
+        of_coin, of_seen = _weighed(one.weight[None], (one.off - mean_off)[None])
+        coins, spread_off = coins + of_coin, spread_off + of_seen
     of_draw, of_model = unseen
-    variance = coins + of_model * spread + (of_draw - of_model) * spread_off
+    variance = coins / mass**2 + of_model * spread / mass + (of_draw - of_model) * spread_off / mass
     labels = np.divide(mean * (1.0 - mean), variance, out=np.full_like(mean, math.inf), where=variance > 0.0)
     size, found = effective_size(w), []
     for at, error, plain in zip(value.tolist(), np.sqrt(variance).tolist(), labels.tolist(), strict=True):
         doubt = Doubt(error, plain)
         found.append(Estimate(at, at, at, size, doubt, doubt).at(confidence))
     return found
+
+
+def _weighed(w: Floats, off: Floats) -> tuple[Floats, Floats]:
+    """What labels of these weights, so far off the mean, add to the variance of the coins, and to that of what was
+    seen; of each column."""
+    return ((w**2 - w) * off**2).sum(axis=0), (w * off**2).sum(axis=0)

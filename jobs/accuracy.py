@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 import iwes
 from jobs import sample
-from jobs.sample import Response, figures
+from jobs.sample import Response, Sample, figures
 from store import answers, rounds
 from store.answers import Batch
 from store.tables import Project
@@ -105,7 +105,17 @@ def _accuracy(batch: Batch, trained_on: Mapping[str, int]) -> Accuracy | None:
         model_version=batch.model_version,
         trained_on=trained_on.get(batch.model_version),
         rest=batch.pool_size,
-        estimate=iwes.estimate_mean(judging.right, judging.chance, **judging.seen),
+        estimate=_estimate(judging),
         response=judging.response,
         complete=batch.complete,
     )
+
+
+def _estimate(judging: Sample) -> iwes.Estimate:
+    """With the help of the model that is judged, where it is known how sure it was: its word counts for nothing where
+    labels prove it wrong."""
+    said = judging.foresight
+    if said is None or said.sure is None:
+        return iwes.estimate_mean(judging.right, judging.chance, **judging.seen)
+    seen = {**judging.seen, "asked_about": said.asked_about}
+    return iwes.assisted_mean(judging.right, judging.chance, said.confidence, said.sure, **seen)

@@ -60,7 +60,7 @@ def class_balance(classes: Sequence[str], found: Answers) -> list[ClassShare]:
             ]
         )
         labels = min(answered.response.answered, rest)
-        trust.append((1 if answered.beliefs is None else HELP) * labels / (rest * max(rest - labels, NOTHING_LEFT)))
+        trust.append((HELP if answered.foresight else 1) * labels / (rest * max(rest - labels, NOTHING_LEFT)))
     if not estimates:
         return []
     now = by_round[-1]
@@ -72,12 +72,11 @@ def class_balance(classes: Sequence[str], found: Answers) -> list[ClassShare]:
 
 
 def _shares(answered: Sample, classes: int) -> list[iwes.Estimate]:
-    if answered.beliefs is None or answered.expected is None:
+    said = answered.foresight
+    if said is None:
         return iwes.class_balance(answered.classes, answered.chance, classes, **answered.seen)
-    said = answered.beliefs, answered.expected
-    return iwes.assisted_balance(
-        answered.classes, answered.chance, *said, **answered.seen, asked_about=answered.asked_about
-    )
+    seen = {**answered.seen, "asked_about": said.asked_about}
+    return iwes.assisted_balance(answered.classes, answered.chance, said.beliefs, said.shares, **seen)
 
 
 def _known_before(classes: Sequence[str], found: Answers) -> NDArray[np.int64]:

@@ -18,4 +18,4 @@ class Foreseen:
     beliefs: Mapping[int, bytes] = field(default_factory=dict)
     """The probability of each class, as `store.tables.Draw` keeps it."""
     expected: dict[str, Any] | None = None
-    """How common each class is expected to be, as `store.tables.Round` keeps it."""
+    """How common each class is expected to be, and how sure the model is, as `store.tables.Round` keeps it."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import iwes
-from store.answers import NONE, Batch
+from store.answers import NONE, Batch, Foresight
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,8 @@ class Sample:
     response: Response
     seen: Mapping[str, int]
     """How much of its pool the draw got to see."""
-    beliefs: NDArray[np.float32] | None = None
-    """The drawing model's probabilities, a column for each class; None unless they are known of every task."""
-    expected: NDArray[np.float64] | None = None
-    """Their mean over the tasks that the model was asked about."""
-    asked_about: int = 0
-    """How many these are."""
+    foresight: Foresight | None = None
+    """What the drawing model had said of them."""
 
 
 def of_batch(batch: Batch) -> Sample | None:
@@ -82,15 +78,11 @@ def _of(batch: Batch, asked: NDArray[np.bool_]) -> Sample | None:
         return None
     lost = int((batch.lost & asked).sum())
     given = batch.given[answered]
-    beliefs = None if batch.beliefs is None else batch.beliefs[answered]
-    foreseen = beliefs is not None and bool(np.isfinite(beliefs).all())
     return Sample(
         classes=given,
         right=batch.predicted[answered] == given,
         chance=batch.inclusion[answered] * (count / (total - lost)),
         response=Response(total, count, int((batch.skipped & asked).sum()), lost),
         seen={"examined": batch.examined, "pool_size": batch.pool_size},
-        beliefs=beliefs if foreseen else None,
-        expected=batch.expected if foreseen else None,
-        asked_about=min(batch.asked_about, batch.pool_size),
+        foresight=batch.foresight.of(answered) if batch.foresight else None,
     )

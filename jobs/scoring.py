@@ -62,6 +62,7 @@ class Scorer:
         self.predicted: dict[int, str] = {}
         """The class each scored task was given."""
         self._expected = np.zeros(len(opinions.classes))
+        self._sure = 0.0
         self.newly_bad: dict[int, str] = {}
         self.away: set[int] = set()
         """Those whose image cannot be had just now: left out of this draw, and of no other."""
@@ -95,7 +96,12 @@ class Scorer:
         return Foreseen(
             predicted,
             {task_ids[place]: row.tobytes() for place, row in zip(loaded.good, rows, strict=True)},
-            {"tasks": count, "classes": self._opinions.classes, "shares": (self._expected / count).tolist()},
+            {
+                "tasks": count,
+                "classes": self._opinions.classes,
+                "shares": (self._expected / count).tolist(),
+                "sure": self._sure / count,
+            },
         )
 
     def _score(self, task_ids: list[int]) -> None:
@@ -107,6 +113,7 @@ class Scorer:
             self._known |= zip(readable, found.tolist(), strict=True)
             self.predicted |= zip(readable, best, strict=True)
             self._expected += beliefs[0].sum(axis=0)
+            self._sure += float(beliefs[0].max(axis=1).sum())
         for place, reason in loaded.bad.items():
             self._known[task_ids[place]] = 0.0
             self.newly_bad[task_ids[place]] = reason

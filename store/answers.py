@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -32,6 +32,29 @@ NONE = -1
 
 
 @dataclass(frozen=True, eq=False)
+class Foresight:
+    """What the drawing model said of the tasks of a batch, and expected of all that it was asked about, before anybody
+    had answered."""
+
+    beliefs: NDArray[np.float32]
+    """The probability of each class, a column for each."""
+    shares: NDArray[np.float64]
+    """Their mean over the tasks that the model was asked about."""
+    confidence: NDArray[np.float32]
+    """The probability of the model's own answer; NaN where nothing is known of a task."""
+    sure: float | None
+    """The mean of that over the tasks that the model was asked about; None where it was not kept."""
+    asked_about: int
+    """How many these are: those examined, and some more for the reserve."""
+
+    def of(self, some: NDArray[np.bool_]) -> Foresight | None:
+        """Of some of the tasks; None unless it is known of each."""
+        if not np.isfinite(self.confidence[some]).all():
+            return None
+        return replace(self, beliefs=self.beliefs[some], confidence=self.confidence[some])
+
+
+@dataclass(frozen=True, eq=False)
 class Batch:
     """The tasks that a round asked for, without its reserve: that one is there to bridge the training. Arrays with one
     entry for each; a class is its place among the project's."""
@@ -52,13 +75,7 @@ class Batch:
     """By annotators, and labelled by none."""
     lost: NDArray[np.bool_]
     """Deleted since, or set aside: no longer part of what is estimated."""
-    beliefs: NDArray[np.float32] | None = None
-    """The probability that the drawing model gave each class, a column for each; NaN in rows where that is not known.
-    None where it is known of none."""
-    expected: NDArray[np.float64] | None = None
-    """The mean of that over the tasks that the model was asked about."""
-    asked_about: int = 0
-    """How many these are: those examined, and some more for the reserve."""
+    foresight: Foresight | None = None
 
 
 @dataclass(frozen=True)
@@ -185,12 +202,14 @@ def _batches(session: Session, project: Project, rounds: Sequence[_Round], lost:
     for round_id, number, model_version, state, pool_size, examined, expected in rounds:
         asked = _asked(session, project, round_id, lost)
         if asked:
-            foreseen = _foreseen(session, project, round_id, expected) if expected else {}
-            found.append(Batch(number, model_version, state in over, pool_size, examined, **{**asked, **foreseen}))
+            foresight = _foresight(session, project, round_id, expected, pool_size) if expected else None
+            found.append(Batch(number, model_version, state in over, pool_size, examined, **asked, foresight=foresight))
     return found
 
 
-def _foreseen(session: Session, project: Project, round_id: int, expected: Mapping[str, Any]) -> dict[str, Any]:
+def _foresight(
+    session: Session, project: Project, round_id: int, expected: Mapping[str, Any], pool_size: int
+) -> Foresight:
     """Of the classes there are now: nothing was foreseen of those that came since."""
     names, means = expected["classes"], np.array(expected["shares"])
     unknown = np.full(len(names), np.nan, "<f4").tobytes()
@@ -199,9 +218,9 @@ def _foreseen(session: Session, project: Project, round_id: int, expected: Mappi
     place_of = {name: place for place, name in enumerate(names)}
     here = [number for number, name in enumerate(project.classes) if name in place_of]
     there = [place_of[project.classes[number]] for number in here]
-    beliefs, of_pool = np.zeros((len(rows), len(project.classes)), np.float32), np.zeros(len(project.classes))
-    beliefs[:, here], of_pool[here] = rows[:, there], means[there]
-    return {"beliefs": beliefs, "expected": of_pool, "asked_about": expected["tasks"]}
+    beliefs, shares = np.zeros((len(rows), len(project.classes)), np.float32), np.zeros(len(project.classes))
+    beliefs[:, here], shares[here] = rows[:, there], means[there]
+    return Foresight(beliefs, shares, rows.max(axis=1), expected.get("sure"), min(expected["tasks"], pool_size))
 
 
 def _asked(session: Session, project: Project, round_id: int, lost: Set[int]) -> dict[str, NDArray[Any]]:

@@ -216,7 +216,8 @@ class Round(Base):
     """What the project was set to when the round was drawn, so that each weight can be explained later."""
     expected: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """How common the drawing model expects each class to be: "shares", the mean of its probabilities over so many
-    "tasks", all that it was asked about, and the "classes" in their order, which is that of `Draw.beliefs` too."""
+    "tasks", all that it was asked about, and the "classes" in their order, which is that of `Draw.beliefs` too. And how
+    "sure" it is of its own answers, on the mean of the same tasks; rounds of long ago do not say."""
     needs: Mapped[int | None]
     """At least so many more labels must arrive before the open round can be complete; None where that has to be counted
     first. It saves the counting at every label but the last few."""

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.labels.data import DATASETS
 from benchmarks.labels.pools import POOLS
 from benchmarks.labels.rules import DEFAULT, FEWEST, FEWEST_BY_ENTROPY, RULES
-from benchmarks.labels.summary import HELPED, WEIGHTED, Summary
+from benchmarks.labels.summary import HELPED, Summary
 from benchmarks.page import table
 from benchmarks.subsets.summary import Mean
 
@@ -58,9 +58,8 @@ def _points(both: Sequence[Summary], name: str) -> str:
 
 
 def _beside(both: Sequence[Summary], name: str, which: int) -> str:
-    """How far off the estimates are, accuracy (0) by weights or class balance (1) with the model's help: the mean over
-    the pools, with the default and with this."""
-    source = (WEIGHTED, HELPED)[which]
-    found = [[summary.errors(rule)[source][which] for summary in both] for rule in (DEFAULT, name)]
+    """How far off the estimates are, of accuracy (0) or class balance (1): the mean over the pools, with the default
+    and with this."""
+    found = [[summary.errors(rule)[HELPED][which] for summary in both] for rule in (DEFAULT, name)]
     usual, mine = (float(np.mean(errors)) for errors in found)
     return "" if np.isnan(mine) else f"{usual:.1f} → {mine:.1f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, FEWEST_BY_ENTROPY, MARGIN, RULES
-from benchmarks.labels.summary import HELPED, HOLD_OUT, MARGINS, PLAIN, WEIGHTED, Summary
+from benchmarks.labels.summary import HELPED, HOLD_OUT, MARGINS, PLAIN, Summary
 from benchmarks.labels.tables import title
 from benchmarks.page import table
 
@@ -55,13 +55,13 @@ def _labels(summaries: Sequence[Summary], rules: Sequence[str]) -> Iterator[tupl
 
 
 def _estimates(summaries: Sequence[Summary], rules: Sequence[str]) -> Iterator[tuple[str, _Found]]:
-    """Over all pools. The product estimates accuracy by the weights alone, and class balance with the model's help."""
-    for number, (what, mine) in enumerate((("accuracy", WEIGHTED), ("class balance", HELPED))):
+    """Over all pools, with the model's help, as the product estimates."""
+    for number, what in enumerate(("accuracy", "class balance")):
         for other, least in ((PLAIN, TIMES), (MARGINS, TIMES), (HOLD_OUT, 1.0)):
             found = {}
             for rule in rules:
                 errors = [summary.errors(rule) for summary in summaries if RULES[rule] in summary.rules]
-                times = [one[other][number] / one[mine][number] for one in errors if other in one]
+                times = [one[other][number] / one[HELPED][number] for one in errors if other in one]
                 times = [one for one in times if one == one]
                 if times:
                     enough = sum(one >= least for one in times)

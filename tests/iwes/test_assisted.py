@@ -13,6 +13,20 @@ def test_by_hand() -> None:
     assert result.value == pytest.approx(0.7 + (2 * 0.1 - 4 * 0.4 + 1 * 0.2) / 7)
 
 
+def test_the_doubt_of_a_mean_by_hand() -> None:
+    """Two labels are added to those there are: one that is wholly less than expected, with the weight of those that are
+    less, and one that is half more, with that of those that are more; of both, two of the weight that matters."""
+    v, w, m = np.array([1, 0, 1]), np.array([2, 4, 1]), np.array([0.9, 0.4, 0.8])
+    result = assisted_mean(v, 1 / w, m, 0.7)
+    heavy = (w**3).sum() / (w**2).sum()
+    less = (0.4 * 4 + 2 * heavy) / (0.4 + 2)
+    more = (0.3 * (8 * 0.1 + 1 * 0.2) / (4 * 0.1 + 1 * 0.2) + 2 * heavy) / (0.3 + 2)
+    weight, off = np.array([*w, less, more]), np.array([*(v - m), -1, 0.5])
+    mean_off = (weight @ off) / weight.sum()
+    variance = ((weight**2 - weight) * (off - mean_off) ** 2).sum() / weight.sum() ** 2
+    assert result.standard_error == pytest.approx(np.sqrt(variance))
+
+
 def test_the_doubt_of_a_class_by_hand() -> None:
     """Two labels of the median weight, 2, by which the model is half off either way, are added to those there are."""
     beliefs = np.array([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]])

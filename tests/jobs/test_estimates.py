@@ -72,11 +72,19 @@ def test_right_and_wrong_answers_count_by_one_over_their_chance(place: Workplace
     assert found.said == "iwes-model-0, by round 1, with 2 of 4 labels so far; it is the model in use"
 
 
-def foresee(place: Workplace, project: Project, expected: dict[str, float], beliefs: list[list[float]]) -> None:
+def foresee(
+    place: Workplace,
+    project: Project,
+    expected: dict[str, float],
+    beliefs: list[list[float]],
+    sure: float | None = None,
+) -> None:
     """The model that drew round 1 expected this of all tasks, and of those it asked for, in their order."""
     with place.store.write() as session:
         round_ = rounds.by_number(session, project, 1)
         round_.expected = {"tasks": 18, "classes": list(expected), "shares": list(expected.values())}
+        if sure is not None:
+            round_.expected["sure"] = sure
         for draw, row in zip(round_.draws, beliefs, strict=False):
             draw.beliefs = np.array(row, "<f4").tobytes()
 
@@ -96,6 +104,24 @@ def test_what_the_model_expects_of_the_rest_is_corrected_by_its_labels(place: Wo
     assert helped.value != pytest.approx(alone.value)
 
 
+def test_how_sure_the_model_is_of_the_rest_is_corrected_by_its_labels(place: Workplace, project: Project) -> None:
+    """By hand: it is right as often as it is sure, 0.6 on the mean of 18 tasks, and of the four it asked for it was
+    sure by 0.9, 0.8, 0.7 and 0.6 and right about three: 0 more than that, so 0.6 it is."""
+    for task in (1, 2, 3, 4):
+        put_label(place.store, project, task, a_label(task, "8" if task == 4 else "3"))
+    alone = told(place, project).judged
+    beliefs = [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6]]
+    foresee(place, project, {"8": 0.25, "3": 0.75}, beliefs)
+    assert told(place, project).judged == alone, "a round of long ago does not say how sure the model was"
+    foresee(place, project, {"8": 0.25, "3": 0.75}, beliefs, sure=0.6)
+    helped = told(place, project).judged
+    assert alone is not None
+    assert helped is not None
+    assert alone.estimate.value == pytest.approx(0.75)
+    assert helped.estimate.value == pytest.approx(0.6, abs=1e-6)
+    assert helped.response == alone.response
+
+
 def test_a_class_that_is_new_since_was_not_foreseen(place: Workplace, project: Project) -> None:
     for task in (1, 2, 3, 4):
         put_label(place.store, project, task, a_label(task))
@@ -110,9 +136,10 @@ def test_where_it_is_not_known_what_the_model_said_of_a_task_the_labels_speak_al
 ) -> None:
     for task in (1, 2, 3, 4):
         put_label(place.store, project, task, a_label(task, "8" if task == 4 else "3"))
-    alone = told(place, project).balance
-    foresee(place, project, {"8": 0.25, "3": 0.75}, [[0.1, 0.9]] * 3)
-    assert told(place, project).balance == alone
+    alone = told(place, project)
+    foresee(place, project, {"8": 0.25, "3": 0.75}, [[0.1, 0.9]] * 3, sure=0.75)
+    found = told(place, project)
+    assert (found.balance, found.judged) == (alone.balance, alone.judged)
 
 
 def test_labels_of_the_reserve_and_manual_ones_judge_nothing(place: Workplace, project: Project) -> None:
