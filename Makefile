@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast browser screenshots lint setup clean bench bench-speed bench-coverage bench-loop-coverage bench-models bench-labels bench-loop bench-subsets bench-workers bench-exports load faults
+.PHONY: help demo test test-fast browser screenshots lint setup clean bench bench-speed bench-coverage bench-loop-coverage bench-models bench-labels bench-helped bench-loop bench-subsets bench-workers bench-exports load faults
 
 help:
 	@echo "make demo        Label Studio, backend, worker and a project of real images, connected; Ctrl-C stops it all"
@@ -43,6 +43,7 @@ help:
 	@echo "make bench-models    scoring, training, calibration and memory (PHOTOS=folder CIFAR=file.npz ONLY=part)"
 	@echo "make bench-labels    labels needed by 24 rules on five kinds of pools; hours, goes on where it was"
 	@echo "                     (DATA='mnist-5000 fashion-mnist=folder' POOL=clean RULE='random margin' SEEDS=5 PAGE=1)"
+	@echo "make bench-helped    what the model's help with estimates is worth, and whether intervals hold (DATA=… POOL=… SEEDS=2)"
 	@echo "make bench-subsets   training on selected subsets of Fashion-MNIST; an hour of processor time (FASHION=folder)"
 	@echo "make bench-loop      from the k-th label to the next batch, and annotators beside a training; half an hour"
 	@echo "                     (ROUNDS=5 K=50 LABELS=500 ANNOTATORS=8 QUICK=1 PAGE=1 JSON=file)"
@@ -122,6 +123,11 @@ bench-labels: $(OURS)
 	@OMP_NUM_THREADS=1 $(RUN) -m benchmarks.labels $(foreach one,$(DATA),--data '$(one)') $(foreach one,$(POOL),--pool '$(one)') \
 	  $(foreach one,$(RULE),--rule '$(one)') $(if $(SEEDS),--seeds '$(SEEDS)') $(if $(WORKERS),--workers '$(WORKERS)') \
 	  $(if $(PAGE),--page-only)
+
+bench-helped: $(OURS)
+	@$(UV) pip install --quiet --python .venv --override overrides.txt -e '.[bench,lite,demo]'
+	@OMP_NUM_THREADS=1 $(RUN) -m benchmarks.labels.helped $(foreach one,$(DATA),--data '$(one)') \
+	  $(foreach one,$(POOL),--pool '$(one)') --seeds $(if $(SEEDS),'$(SEEDS)',2)
 
 bench-loop: setup
 	@$(UV) pip install --quiet --python .venv --override overrides.txt -e '.[bench]'

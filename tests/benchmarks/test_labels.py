@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from benchmarks.labels import __main__ as program
-from benchmarks.labels import data, work
+from benchmarks.labels import data, helped, work
 from benchmarks.labels.defaults import defaults
 from benchmarks.labels.goals import goals
 from benchmarks.labels.options import options
@@ -207,6 +207,36 @@ def test_other_settings_stand_beside_the_default_on_the_pools_that_have_both() -
     )
     assert "+10.00 ± 0.00 (clean) |" in defaults([pool("clean", 0.1)])
     assert defaults([Summary([run("clean", RANDOM, 0, 0.5, 0.5)])]) == ""
+
+
+def test_what_the_models_help_is_worth_is_told_beside_the_labels_alone(
+    digits: Labelled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(data.DATASETS, "mnist-5000", replace(data.DATASETS["mnist-5000"], read=lambda _: digits))
+    monkeypatch.setattr(helped, "TRAINED_ON", (60,))
+    monkeypatch.setattr(helped, "BATCHES", (30,))
+    work.pool.cache_clear()
+    work.read.cache_clear()
+    try:
+        asked = options(["--data=mnist-5000", "--pool=clean", "--seeds=1", f"--cache={tmp_path}"])
+        found = list(helped.held(asked, draws=40))
+    finally:
+        work.pool.cache_clear()
+        work.read.cache_clear()
+    assert len(found) == 2 * 40 * 2
+    assert len({truth for _, _, truth in found}) == 1, "one model, and what is true of it"
+    told = helped.summary(iter(found))
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in told.splitlines()[2:]]
+    assert [row[1:5] for row in rows] == [
+        [rule, "30", who, "40"] for rule in helped.SCORES for who in (helped.ALONE, helped.HELPED)
+    ]
+    covered = {(row[1], row[3]): float(row[5].rstrip("%")) for row in rows}
+    assert min(covered.values()) > 80
+    alone, with_help = (
+        [abs(estimate.value - truth) for (_, _, _, who), estimate, truth in found if who == one]
+        for one in (helped.ALONE, helped.HELPED)
+    )
+    assert np.mean(with_help) < np.mean(alone)
 
 
 def test_it_goes_on_where_it_was_and_writes_the_page(
