@@ -54,6 +54,12 @@ def _text(summaries: Sequence[Summary]) -> str:
         tables.headline(summaries),
         f"![Learning curves on every pool]({CURVES})",
         *_section(
+            f"### All {len(summaries)} pools together\n\nOf the rules that were run on each: labels needed, as above, "
+            "from the pool with the fewest to that with the most; and points of accuracy above others with the same "
+            "seed sets, mean over all rounds and pools.",
+            tables.together(summaries),
+        ),
+        *_section(
             "### What was wanted, and what came of it\n\nOf the settings for the fewest labels, and of the default.",
             goals.goals(summaries),
         ),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from benchmarks.labels.data import DATASETS
 from benchmarks.labels.pools import TITLES
 from benchmarks.labels.rules import BADGE, DEFAULT, MARGIN, RANDOM, RULES, Rule
 from benchmarks.labels.summary import HELPED, HOLD_OUT, MARGINS, PLAIN, WEIGHTED, Against, Summary
 from benchmarks.page import table
+from benchmarks.subsets.summary import Mean
 
 
 def title(summary: Summary) -> str:
@@ -28,6 +31,29 @@ def headline(summaries: Sequence[Summary]) -> str:
         ]
         parts += [f"**{DATASETS[data].title}**", table(["rule", *(TITLES[summary.pool] for summary in pools)], rows)]
     return "\n\n".join(parts)
+
+
+def together(summaries: Sequence[Summary]) -> str:
+    """The rules that were run on every pool, the means over them; empty where there is one pool alone."""
+    everywhere = [rule for rule in RULES.values() if all(rule in summary.rules for summary in summaries)]
+    others = [name for name in (RANDOM, MARGIN, BADGE) if RULES[name] in everywhere]
+    if len(summaries) < 2 or not others:
+        return ""
+    seeds = min(len(summary.seeds) for summary in summaries)
+    rows = []
+    for rule in everywhere:
+        ratios = [summary.ratio(rule.name).value for summary in summaries]
+        reached = sorted(math.inf if ratio is None else ratio for ratio in ratios)
+        needed = f"{reached[0]:.2f}–" + ("not reached" if math.isinf(reached[-1]) else f"{reached[-1]:.2f}")
+        above = [
+            "" if name == rule.name else _mean_above(summaries, rule.name, name, seeds).text("+.2f") for name in others
+        ]
+        rows.append([_name(rule), needed, *above])
+    return table(["rule", "labels needed", *(f"above {name}" for name in others)], rows)
+
+
+def _mean_above(summaries: Sequence[Summary], rule: str, other: str, seeds: int) -> Mean:
+    return Mean.of(np.mean([summary.above(rule, other)[:seeds] for summary in summaries], axis=0))
 
 
 def details(summary: Summary) -> str:

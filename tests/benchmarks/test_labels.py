@@ -20,6 +20,7 @@ from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, MARGIN, RANDOM, RULE
 from benchmarks.labels.run import Job, Run, Said, measure
 from benchmarks.labels.settings import Settings
 from benchmarks.labels.summary import HOLD_OUT, MARGINS, PLAIN, Summary, needed_for
+from benchmarks.labels.tables import together
 from benchmarks.subsets.fashion import Labelled, three
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
@@ -186,6 +187,30 @@ def test_what_was_wanted_is_told_as_met_or_missed() -> None:
     assert "2.5–2.5×, 0 of 1 pools ✗" in rows[f"error of accuracy: {MARGINS} ≥ 3× as far off"]
     assert "0.5–0.5×, 0 of 1 pools ✗" in rows[f"error of accuracy: {HOLD_OUT} ≥ 1× as far off"]
     assert "3.0–3.0×" in rows[f"error of class balance: {PLAIN} ≥ 3× as far off"]
+
+
+def test_rules_that_were_run_on_every_pool_are_compared_on_all_together() -> None:
+    """The rule is 10 and 30 points better than random on two pools, and on one of them random is never reached by
+    Coreset; what was run on one of the pools is left out."""
+
+    def pool(name: str, last: dict[str, float]) -> Summary:
+        curves = {rule: (0.5, end) for rule, end in last.items()}
+        jobs = [(rule, seed) for rule in curves for seed in (0, 1)]
+        return Summary(
+            [
+                Run(Job("mnist-5000", name, rule, seed), "", "", Settings(10, 10, 1), curves[rule], (), 0.0)
+                for rule, seed in jobs
+            ]
+        )
+
+    one = pool("clean", {RANDOM: 0.6, "coreset": 0.55, DEFAULT: 0.7})
+    other = pool("noise", {RANDOM: 0.6, "coreset": 0.6, DEFAULT: 0.9, BADGE: 0.9})
+    assert together([one, other]).splitlines()[2:] == [
+        "| random | 1.00–1.00 |  |",
+        "| Coreset | 1.00–not reached | −2.50 ± 0.00 |",
+        "| IWeS-ent, floor 0.05 | 0.62–0.75 | +20.00 ± 0.00 |",
+    ]
+    assert together([one]) == ""
 
 
 def test_other_settings_stand_beside_the_default_on_the_pools_that_have_both() -> None:
