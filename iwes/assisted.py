@@ -4,9 +4,13 @@ IWeS asks most often where the model hesitates, and that is where its expectatio
 estimated from the few, heavy labels of tasks it is sure of is next to nothing, and the error shrinks. However wrong
 the model is, the estimate stays right on average (the difference estimator of survey sampling): a poor model costs
 precision, never honesty. It must have been trained before these labels were seen, as the one that chose them was.
+
+The model was asked about every task, also about those that show nothing, and nobody can answer. So tasks that were
+drawn and skipped belong to the sample, too: `within` tells them from the others, whose mean is estimated.
 """
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -36,12 +40,14 @@ def assisted_mean(
     expected: ArrayLike,
     expected_of_pool: float,
     *,
+    within: ArrayLike | None = None,
     confidence: float = 0.95,
     examined: int | None = None,
     pool_size: int | None = None,
     asked_about: int | None = None,
 ) -> Estimate:
-    """The mean over the pool of `values` (n,) within [0, 1] whose tasks were drawn with chance π (n,).
+    """The mean over the pool of `values` (n,) within [0, 1] whose tasks were drawn with chance π (n,); with `within`
+    (n,), over that part of the pool for which it is true, and values elsewhere are not looked at.
 
     `expected` (n,) is what the model expected of each, `expected_of_pool` the mean of what it expects of every task
     that the draw looked at: to estimate accuracy, both are the probability of its own answer. A draw with a reserve or
@@ -51,17 +57,17 @@ def assisted_mean(
     labels of the weights that such labels have: one that is wholly less than expected, for errors hide among the few,
     heavy tasks that the model is sure of, and one that is half more.
     """
-    v, pi = check(values, inclusion)
+    d = _within(within, np.shape(values))
+    v, pi = check(np.where(d, values, 0.0), inclusion)
     m = np.asarray(expected, dtype=np.float64)
     if m.shape != v.shape or not np.isfinite(m).all() or not math.isfinite(expected_of_pool):
         raise BadArgument(f"expected has shape {m.shape}, expected_of_pool is {expected_of_pool}: one number per value")
-    w, off = 1.0 / pi, (v - m)[:, None]
+    w = 1.0 / pi
+    sample = _Sample(v[:, None], m[:, None], np.array([expected_of_pool], np.float64), w, d)
     heavy = np.full(1, float((w**3).sum()) / float(w @ w))
-    less = Surprise(-1.0, typical(np.maximum(-off, 0.0), w, heavy))
-    more = Surprise(HALF_OFF, typical(np.maximum(off, 0.0), w, heavy))
-    pool = np.array([expected_of_pool], np.float64)
-    parts = _unseen(examined, pool_size, asked_about)
-    return _assisted(v[:, None], m[:, None], pool, w, parts, less, more, confidence)[0]
+    less = Surprise(-1.0, typical(np.maximum(-sample.off, 0.0), w, heavy))
+    more = Surprise(HALF_OFF, typical(np.maximum(sample.off, 0.0), w, heavy))
+    return _assisted(sample, _unseen(examined, pool_size, asked_about), less, more, confidence)[0]
 
 
 def assisted_balance(
@@ -70,19 +76,22 @@ def assisted_balance(
     beliefs: ArrayLike,
     beliefs_of_pool: ArrayLike,
     *,
+    within: ArrayLike | None = None,
     confidence: float = 0.95,
     examined: int | None = None,
     pool_size: int | None = None,
     asked_about: int | None = None,
 ) -> list[Estimate]:
-    """The share of each class in the pool, from `labels` (n,), classes 0 … c − 1, drawn with `inclusion` (n,).
+    """The share of each class in the pool, from `labels` (n,), classes 0 … c − 1, drawn with `inclusion` (n,); with
+    `within` (n,), in that part of the pool for which it is true, and labels elsewhere are not looked at.
 
     `beliefs` (n, c) are the model's probabilities for the labelled tasks, `beliefs_of_pool` (c,) their mean over every
     task that the draw looked at. Where no model is off about one class alone for long, a guard smaller than that of
     `assisted_mean` will do: two labels of the median weight, by which the model is half off either way. Each interval
     holds by itself.
     """
-    label, p, mean = np.asarray(labels), np.asarray(beliefs, np.float64), np.asarray(beliefs_of_pool, np.float64)
+    d = _within(within, np.shape(labels))
+    label, p, mean = np.where(d, labels, 0), np.asarray(beliefs, np.float64), np.asarray(beliefs_of_pool, np.float64)
     if p.ndim != 2 or p.shape[:1] != label.shape or mean.shape != p.shape[1:]:
         raise BadArgument(f"beliefs has shape {p.shape}, beliefs_of_pool {mean.shape}: expected (labels, c) and (c,)")
     if not np.isfinite(p).all() or not np.isfinite(mean).all():
@@ -93,8 +102,15 @@ def assisted_balance(
     w = 1.0 / check(label, inclusion)[1]
     is_of = (label[:, None] == np.arange(len(mean))).astype(np.float64)
     usual = np.full(len(mean), np.median(w))
-    parts = _unseen(examined, pool_size, asked_about)
-    return _assisted(is_of, p, mean, w, parts, Surprise(-HALF_OFF, usual), Surprise(HALF_OFF, usual), confidence)
+    less, more = Surprise(-HALF_OFF, usual), Surprise(HALF_OFF, usual)
+    return _assisted(_Sample(is_of, p, mean, w, d), _unseen(examined, pool_size, asked_about), less, more, confidence)
+
+
+def _within(within: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    d = np.ones(shape, bool) if within is None else np.asarray(within, dtype=bool)
+    if d.shape != shape or not d.any():
+        raise BadArgument(f"within has shape {d.shape}, {int(d.sum())} of them true: expected {shape}, 1 or more true")
+    return d
 
 
 def _unseen(examined: int | None, pool_size: int | None, asked_about: int | None) -> tuple[float, float]:
@@ -103,34 +119,52 @@ def _unseen(examined: int | None, pool_size: int | None, asked_about: int | None
     return of_draw, of_draw if asked_about is None else min(of_draw, unseen(asked_about, pool_size))
 
 
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    v: Floats
+    """(n, columns), like what was expected of it, `m`."""
+    m: Floats
+    of_pool: Floats
+    w: Floats
+    within: NDArray[np.bool_]
+
+    @property
+    def mean(self) -> Floats:
+        return np.asarray(self.w[self.within] @ self.v[self.within] / self.w[self.within].sum())
+
+    @property
+    def off(self) -> Floats:
+        """How far each is off what was expected: v − m, where all are within. What is not within says nothing of v, and
+        as much as the others of m."""
+        return self.about(self.mean) + self.mean - self.m
+
+    def about(self, mean: Floats) -> Floats:
+        """How far each moves the estimated mean of v away from this one."""
+        share = self.w[self.within].sum() / self.w.sum()
+        return np.asarray(self.within[:, None] * (self.v - mean) / share)
+
+
 def _assisted(
-    v: Floats,
-    m: Floats,
-    of_pool: Floats,
-    w: Floats,
-    unseen: tuple[float, float],
-    less: Surprise,
-    more: Surprise,
-    confidence: float,
+    sample: _Sample, unseen: tuple[float, float], less: Surprise, more: Surprise, confidence: float
 ) -> list[Estimate]:
-    """Of each column of `v` and what was expected of it, `m`, both (n, columns). The variance is that of the coins of
-    the differences, and of the part of the pool that the draw happened to see, with two more labels, one less and one
-    more than expected. Where the model was asked about more tasks than the draw examined, only the differences are
-    unknown of these."""
-    off = v - m
-    value = np.clip(of_pool + w @ off / w.sum(), 0.0, 1.0)
-    mass = w.sum() + less.weight + more.weight
+    """Of each column. The variance is that of the coins of the differences, and of the part of the pool that the draw
+    happened to see, with two more labels, one less and one more than expected. Where the model was asked about more
+    tasks than the draw examined, only the differences are unknown of these."""
+    w, within, off = sample.w, sample.within, sample.off
+    value = np.clip(sample.of_pool + w @ off / w.sum(), 0.0, 1.0)
+    added = less.weight + more.weight
+    mass = w.sum() + added
     mean_off = (w @ off + less.off * less.weight + more.off * more.weight) / mass
-    mean = (w @ v + more.weight) / mass
+    mean = (w[within] @ sample.v[within] + more.weight) / (w[within].sum() + added)
     coins, spread_off = _weighed(w[:, None], off - mean_off)
-    spread = w @ (v - mean) ** 2 + less.weight * mean**2 + more.weight * (1.0 - mean) ** 2
+    spread = w @ sample.about(mean) ** 2 + less.weight * mean**2 + more.weight * (1.0 - mean) ** 2
     for one in (less, more):
         of_coin, of_seen = _weighed(one.weight[None], (one.off - mean_off)[None])
         coins, spread_off = coins + of_coin, spread_off + of_seen
     of_draw, of_model = unseen
     variance = coins / mass**2 + of_model * spread / mass + (of_draw - of_model) * spread_off / mass
     labels = np.divide(mean * (1.0 - mean), variance, out=np.full_like(mean, math.inf), where=variance > 0.0)
-    size, found = effective_size(w), []
+    size, found = effective_size(w[within]), []
     for at, error, plain in zip(value.tolist(), np.sqrt(variance).tolist(), labels.tolist(), strict=True):
         doubt = Doubt(error, plain)
         found.append(Estimate(at, at, at, size, doubt, doubt).at(confidence))

@@ -114,8 +114,11 @@ def _accuracy(batch: Batch, trained_on: Mapping[str, int]) -> Accuracy | None:
 def _estimate(judging: Sample) -> iwes.Estimate:
     """With the help of the model that is judged, where it is known how sure it was: its word counts for nothing where
     labels prove it wrong."""
-    said = judging.foresight
-    if said is None or said.sure is None:
+    settled = judging.settled
+    said = settled.foresight if settled else None
+    if settled is None or said is None or said.sure is None:
         return iwes.estimate_mean(judging.right, judging.chance, **judging.seen)
     seen = {**judging.seen, "asked_about": said.asked_about}
-    return iwes.assisted_mean(judging.right, judging.chance, said.confidence, said.sure, **seen)
+    return iwes.assisted_mean(
+        settled.right, settled.chance, said.confidence, said.sure, within=settled.answered, **seen
+    )

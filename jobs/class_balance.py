@@ -60,7 +60,7 @@ def class_balance(classes: Sequence[str], found: Answers) -> list[ClassShare]:
             ]
         )
         labels = min(answered.response.answered, rest)
-        trust.append((HELP if answered.foresight else 1) * labels / (rest * max(rest - labels, NOTHING_LEFT)))
+        trust.append((HELP if answered.settled else 1) * labels / (rest * max(rest - labels, NOTHING_LEFT)))
     if not estimates:
         return []
     now = by_round[-1]
@@ -72,11 +72,14 @@ def class_balance(classes: Sequence[str], found: Answers) -> list[ClassShare]:
 
 
 def _shares(answered: Sample, classes: int) -> list[iwes.Estimate]:
-    said = answered.foresight
-    if said is None:
+    settled = answered.settled
+    if settled is None:
         return iwes.class_balance(answered.classes, answered.chance, classes, **answered.seen)
+    said = settled.foresight
     seen = {**answered.seen, "asked_about": said.asked_about}
-    return iwes.assisted_balance(answered.classes, answered.chance, said.beliefs, said.shares, **seen)
+    return iwes.assisted_balance(
+        settled.classes, settled.chance, said.beliefs, said.shares, within=settled.answered, **seen
+    )
 
 
 def _known_before(classes: Sequence[str], found: Answers) -> NDArray[np.int64]:

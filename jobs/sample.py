@@ -35,6 +35,19 @@ class Response:
 
 
 @dataclass(frozen=True, eq=False)
+class Settled:
+    """The tasks of a batch that nobody waits for any more, with or without an answer. What the drawing model expects of
+    a whole pool includes those that nobody can answer, and these are known by the skips alone."""
+
+    classes: NDArray[np.int64]
+    """NONE where there is no answer."""
+    right: NDArray[np.bool_]
+    answered: NDArray[np.bool_]
+    chance: NDArray[np.float64]
+    foresight: Foresight
+
+
+@dataclass(frozen=True, eq=False)
 class Sample:
     """Arrays with an entry for each answered task; a class is its place among the project's."""
 
@@ -45,8 +58,9 @@ class Sample:
     response: Response
     seen: Mapping[str, int]
     """How much of its pool the draw got to see."""
-    foresight: Foresight | None = None
-    """What the drawing model had said of them."""
+    settled: Settled | None
+    """With those that were skipped or lost, and what the drawing model had said of them; None unless that is known of
+    each."""
 
 
 def of_batch(batch: Batch) -> Sample | None:
@@ -84,5 +98,20 @@ def _of(batch: Batch, asked: NDArray[np.bool_]) -> Sample | None:
         chance=batch.inclusion[answered] * (count / (total - lost)),
         response=Response(total, count, int((batch.skipped & asked).sum()), lost),
         seen={"examined": batch.examined, "pool_size": batch.pool_size},
-        foresight=batch.foresight.of(answered) if batch.foresight else None,
+        settled=_settled(batch, asked),
+    )
+
+
+def _settled(batch: Batch, asked: NDArray[np.bool_]) -> Settled | None:
+    settled = asked & ((batch.given != NONE) | batch.skipped | batch.lost)
+    foresight = batch.foresight.of(settled) if batch.foresight else None
+    if foresight is None:
+        return None
+    given = batch.given[settled]
+    return Settled(
+        classes=given,
+        right=batch.predicted[settled] == given,
+        answered=given != NONE,
+        chance=batch.inclusion[settled] * (settled.sum() / asked.sum()),
+        foresight=foresight,
     )

@@ -21,7 +21,7 @@ from benchmarks import side_by_side
 from benchmarks.labels import model, work
 from benchmarks.labels.data import DATASETS, NoData
 from benchmarks.labels.options import Options, options
-from benchmarks.labels.pools import Pool
+from benchmarks.labels.pools import TITLES, Pool
 from benchmarks.page import table
 from models.feed import Picked
 
@@ -31,9 +31,9 @@ BATCHES = (50, 200)
 SCORES = {"IWeS-ent": iwes.entropy, "IWeS-margin": iwes.margin}
 MOST = 20_000
 """Tasks that are drawn from: of a larger pool so many, by lot."""
-ALONE, HELPED = "labels alone", "with the model's help"
-Key = tuple[str, str, int, str]
-"""The data, the rule, the batch, and who estimates."""
+ALONE, HELPED = "alone", "helped"
+Key = tuple[str, str, str, int, str]
+"""The data, the pool, the rule, the batch, and who estimates."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,15 @@ class Judged:
         size, sure = len(score), self.beliefs.max(axis=1)
         drawn = iwes.draw(scores, k, rng=rng, pool_size=size, floor=0.05, reserve=0.5, batch=256)
         asked = drawn.index[: drawn.batch_size]
-        kept = self.answered[asked]
-        chance = drawn.inclusion[: drawn.batch_size][kept] * kept.mean()
-        right, own = self.right[asked[kept]], sure[asked[kept]]
+        kept, chance = self.answered[asked], drawn.inclusion[: drawn.batch_size]
+        right = self.right[asked]
         seen = {"examined": drawn.examined, "pool_size": size}
         about = np.unique(np.concatenate(looked_at))
         return {
-            ALONE: iwes.estimate_mean(right, chance, **seen),
-            HELPED: iwes.assisted_mean(right, chance, own, float(sure[about].mean()), **seen, asked_about=len(about)),
+            ALONE: iwes.estimate_mean(right[kept], chance[kept] * kept.mean(), **seen),
+            HELPED: iwes.assisted_mean(
+                right, chance, sure[asked], float(sure[about].mean()), within=kept, **seen, asked_about=len(about)
+            ),
         }
 
 
@@ -96,7 +97,7 @@ def held(asked: Options, draws: int = DRAWS) -> Iterator[tuple[Key, iwes.Estimat
                     ):
                         rng = np.random.default_rng([seed, count, k, number])
                         for who, estimate in one.estimates(score(one.beliefs), k, rng).items():
-                            yield (data, rule, k, who), estimate, one.truth
+                            yield (data, kind, rule, k, who), estimate, one.truth
 
 
 def summary(found: Iterator[tuple[Key, iwes.Estimate, float]]) -> str:
@@ -105,18 +106,15 @@ def summary(found: Iterator[tuple[Key, iwes.Estimate, float]]) -> str:
         half = (estimate.high - estimate.low) / 2
         groups[key].append((estimate.low <= truth <= estimate.high, half, estimate.value - truth))
     rows = []
-    for (data, rule, k, who), every in groups.items():
-        covered, half, off = np.array(every, np.float64).T
-        figures = [
-            f"{covered.mean():.1%}",
-            f"±{half.mean():.3f}",
-            f"{np.sqrt((off**2).mean()):.3f}",
-            f"{off.mean():+.3f}",
-        ]
-        rows.append([DATASETS[data].title, rule, str(k), who, f"{len(every):,}", *figures])
-    return table(
-        ["", "rule", "batch", "estimated by", "intervals", "covered", "half-width", "r.m.s. error", "bias"], rows
-    )
+    for data, kind, rule, k, _ in list(groups)[::2]:
+        figures = []
+        for who in (ALONE, HELPED):
+            covered, half, off = np.array(groups[data, kind, rule, k, who], np.float64).T
+            figures += [f"{covered.mean():.1%}", f"±{half.mean():.3f}", f"{np.sqrt((off**2).mean()):.3f}"]
+            figures.append(f"{off.mean():+.3f}")
+        rows.append([DATASETS[data].title, TITLES[kind], rule, str(k), *figures])
+    told = ["covered", "half-width", "r.m.s. error", "bias"]
+    return table(["", "pool", "rule", "batch", *(f"{one}, {who}" for who in (ALONE, HELPED) for one in told)], rows)
 
 
 def main(words: Sequence[str] | None = None) -> int:

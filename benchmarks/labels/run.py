@@ -133,9 +133,12 @@ def _said(
         weighted = iwes.estimate_mean(right_of[asked], chance).value
         shares = iwes.class_balance(pool.answers[asked], chance, pool.classes)
         weighted_balance = _off(truth, np.array([share.value for share in shares]))
-        beliefs = trained.probabilities(Picked(pool.images, asked))
-        assisted = iwes.assisted_mean(right_of[asked], chance, beliefs.max(axis=1), choice.sure).value
-        shares = iwes.assisted_balance(pool.answers[asked], chance, beliefs, choice.expected)
+        beliefs = trained.probabilities(Picked(pool.images, choice.places))
+        drawn = choice.draw.inclusion, beliefs.max(axis=1), choice.sure
+        assisted = iwes.assisted_mean(right_of[choice.places], *drawn, within=kept).value
+        shares = iwes.assisted_balance(
+            pool.answers[choice.places], choice.draw.inclusion, beliefs, choice.expected, within=kept
+        )
         assisted_balance = _off(truth, np.array([share.value for share in shares]))
     found = {
         "truth": float(right_of[looked_at].mean()),

@@ -44,12 +44,13 @@ def together(summaries: Sequence[Summary]) -> str:
     for rule in everywhere:
         ratios = [summary.ratio(rule.name).value for summary in summaries]
         reached = sorted(math.inf if ratio is None else ratio for ratio in ratios)
-        needed = f"{reached[0]:.2f}–" + ("not reached" if math.isinf(reached[-1]) else f"{reached[-1]:.2f}")
+        least, most = ("not reached" if math.isinf(end) else f"{end:.2f}" for end in (reached[0], reached[-1]))
+        needed = least if math.isinf(reached[0]) else f"{least}–{most}"
         above = [
             "" if name == rule.name else _mean_above(summaries, rule.name, name, seeds).text("+.2f") for name in others
         ]
         rows.append([_name(rule), needed, *above])
-    return table(["rule", "labels needed", *(f"above {name}" for name in others)], rows)
+    return table(["rule", "labels needed", *(f"above {RULES[name].title}" for name in others)], rows)
 
 
 def _mean_above(summaries: Sequence[Summary], rule: str, other: str, seeds: int) -> Mean:
@@ -60,7 +61,11 @@ def details(summary: Summary) -> str:
     labels = [int(count) for count in summary.labels]
     shown = sorted({1, len(labels) // 3, len(labels) - 1})
     others = [name for name in (RANDOM, MARGIN, BADGE) if RULES[name] in summary.rules]
-    head = ["rule", *(f"{labels[place]:,} labels" for place in shown), *(f"above {name}" for name in others)]
+    head = [
+        "rule",
+        *(f"{labels[place]:,} labels" for place in shown),
+        *(f"above {RULES[name].title}" for name in others),
+    ]
     rows = [
         [
             _name(rule),

@@ -122,6 +122,7 @@ def test_the_manifest_says_how_the_weights_came_about(
     assert said["skipped"] == 1
     assert said["model_versions"] == ["iwes-dis-0"]
     assert (said["settings"]["k"], said["settings"]["k0"], said["settings"]["cap"]) == (4, 4, 2.0)
+    assert said["settings"]["rule"] == "ent"
     weights = said["weights"]
     assert weights["sum"] == pytest.approx(weights["mean"] * 10)
     assert 0 < weights["effective_sample_size"] <= 10

@@ -90,6 +90,39 @@ def test_over_many_draws_it_is_right_and_its_interval_covers(wrong_by: float, ma
     assert np.std(helped) < np.std(alone)
 
 
+@pytest.mark.parametrize("skipped", [0.05, 0.2])
+def test_tasks_that_nobody_can_answer_mislead_nobody(skipped: float, make_pool: Callable) -> None:
+    """The model is unsure of them, and was asked about them as about all others; the mean is that of the others."""
+    size, k = 5_000, 100
+    score, right = make_pool(size, 0.2, 0.8, "proportional")
+    rng = np.random.default_rng(6)
+    shown = rng.random(size) >= skipped
+    score = np.where(shown, score, np.maximum(score, 0.6))
+    expected = np.where(shown, np.clip(1 - (1 - right.mean()) * score / score.mean(), 0, 1), 0.4)
+    truth, off, hits, classes = right[shown].mean(), [], 0, []
+    for _ in range(400):
+        found = draw(np.maximum(score, 0.05), k, rng=rng)
+        some, pi = found.index, found.inclusion
+        seen = {"within": shown[some], "examined": found.examined, "pool_size": size}
+        v = np.where(shown[some], right[some], np.nan)
+        one = assisted_mean(v, pi, expected[some], float(expected.mean()), **seen)
+        hits += one.low <= truth <= one.high
+        off.append(one.value - truth)
+        beliefs, label = np.stack([expected, 1 - expected], axis=1), np.where(shown, right == 0, -1).astype(int)
+        classes.append(assisted_balance(label[some], pi, beliefs[some], beliefs.mean(axis=0), **seen)[0].value - truth)
+    assert abs(np.mean(off)) < 4 * np.std(off) / np.sqrt(400) + 1 / k
+    assert abs(np.mean(classes)) < 4 * np.std(classes) / np.sqrt(400) + 1 / k
+    assert hits / 400 > 0.92
+
+
+def test_a_task_without_an_answer_by_hand() -> None:
+    """The mean is that of the two answered ones, with what the model expects of all beyond what it expected of the
+    three that were drawn."""
+    result = assisted_mean([1, 0, 9], [0.5, 0.25, 1.0], [0.9, 0.4, 0.8], 0.7, within=[True, True, False])
+    assert result.value == pytest.approx(2 / 6 + 0.7 - (2 * 0.9 + 4 * 0.4 + 1 * 0.8) / 7)
+    assert result.effective_size == pytest.approx(6**2 / (2**2 + 4**2))
+
+
 def test_balance_takes_each_class_by_itself() -> None:
     labels, pi = [0, 1, 2, 1], [0.5, 0.25, 1.0, 0.5]
     beliefs = np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8], [0.5, 0.5, 0.0]])
@@ -105,6 +138,7 @@ def test_balance_takes_each_class_by_itself() -> None:
     [
         (lambda: assisted_mean([1, 0], [0.5, 0.5], [0.2], 0.5), BadArgument, "expected has shape"),
         (lambda: assisted_mean([1, 0], [0.5, 0.5], [0.2, np.nan], 0.5), BadArgument, "expected"),
+        (lambda: assisted_mean([1, 0], [0.5, 0.5], [0.2, 0.1], 0.5, within=[False] * 2), BadArgument, "0 of them true"),
         (lambda: assisted_mean([1, 0], [0.5, 0.5], [0.2, 0.1], np.inf), BadArgument, "expected_of_pool is inf"),
         (lambda: assisted_balance([0, 2], [0.5, 0.5], np.ones((2, 2)) / 2, [0.5, 0.5]), BadLabels, r"labels\[1\] is 2"),
         (lambda: assisted_balance([0, 1], [0.5, 0.5], np.ones((2, 2)) / 2, [1.0]), BadArgument, "beliefs_of_pool"),

@@ -122,6 +122,25 @@ def test_how_sure_the_model_is_of_the_rest_is_corrected_by_its_labels(place: Wor
     assert helped.response == alone.response
 
 
+def test_what_the_model_expects_of_tasks_that_are_skipped_is_no_merit_of_others(
+    place: Workplace, project: Project
+) -> None:
+    """By hand: it is sure by 0.6 on the mean of 18 tasks, and by 0.75 of the four it asked for, one of which nobody can
+    answer; of the other three it is right about two. So 0.15 less than two in three. The same of the classes: a third
+    of the answered ones is of class 8, and it expects 0.05 less of all than of the four."""
+    for task in (10, 11):
+        put_label(place.store, project, task, a_label(task))
+    for task, class_name in ((1, "3"), (2, "3"), (3, "8"), (4, None)):
+        put_label(place.store, project, task, a_label(task, class_name))
+    foresee(place, project, {"8": 0.25, "3": 0.75}, [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4]], sure=0.6)
+    found = told(place, project)
+    assert found.judged is not None
+    assert found.judged.estimate.value == pytest.approx(2 / 3 + 0.6 - 0.75, abs=1e-6)
+    seed, batch = 0.0, 18 / 20 * (1 / 3 + 0.25 - 0.3)
+    trust = 2 / (20 * 18), class_balance.HELP * 3 / (18 * 15)
+    assert share(found, "8").value == pytest.approx((trust[0] * seed + trust[1] * batch) / sum(trust), rel=1e-6)
+
+
 def test_a_class_that_is_new_since_was_not_foreseen(place: Workplace, project: Project) -> None:
     for task in (1, 2, 3, 4):
         put_label(place.store, project, task, a_label(task))
