@@ -35,7 +35,7 @@ def gist(found: Estimates) -> list[str]:
     if found.judged is None:
         return []
     judged, lines = found.judged, []
-    worth = f"worth {judged.estimate.effective_size:.0f} plain labels"
+    worth = f"worth {judged.worth:.0f} drawn by lot"
     lines.append(
         f"[bold]{_interval(judged.estimate)}[/] of what it has not seen is right "
         f"({judged.response.answered} labels, {worth}; {_missing(judged)})"
@@ -70,7 +70,7 @@ def _curve(curve: tuple[Accuracy, ...]) -> Table:
             str(accuracy.response.answered),
             str(accuracy.response.missing),
             str(accuracy.response.skipped),
-            f"{accuracy.estimate.effective_size:.0f}",
+            f"{accuracy.worth:.0f}",
         )
     return table
 

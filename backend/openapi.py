@@ -148,7 +148,7 @@ SCHEMAS: Part = {
     "Accuracy": object_of(
         {"round": COUNT, "model_version": TEXT, "trained_on": _or_null(COUNT), "rest": COUNT, "complete": FLAG}
         | _FIGURES
-        | {"response": object_of(dict.fromkeys(_ASKED, COUNT))},
+        | {"worth": {"type": "number", "minimum": 0}, "response": object_of(dict.fromkeys(_ASKED, COUNT))},
         description="Of the model that drew a round, on what was unlabelled then, with a 95 % interval.",
     ),
     "Estimates": object_of(

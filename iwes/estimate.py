@@ -40,6 +40,11 @@ class Estimate:
     limits: tuple[float, float] | None = (0.0, 1.0)  # between what the mean must lie; None: anything
 
     @property
+    def worth(self) -> float:
+        """Uniformly drawn labels that would be as informative, on the side where they are fewer."""
+        return min(self.below.labels, self.above.labels)
+
+    @property
     def standard_error(self) -> float:
         """On the side where it is larger."""
         return max(self.below.error, self.above.error)

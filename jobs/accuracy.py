@@ -35,6 +35,11 @@ class Accuracy:
     complete: bool
     """Whether the round is closed; until then the figures move with each label."""
 
+    @property
+    def worth(self) -> float:
+        """Labels drawn by lot that would tell as much; no more than there are."""
+        return min(self.estimate.worth, self.rest)
+
     def __str__(self) -> str:
         missing = f", {self.response.missing} labels missing" if self.response.missing else ""
         return f"{self.estimate.value:.0%} ({self.estimate.low:.0%}–{self.estimate.high:.0%}{missing})"
@@ -47,6 +52,7 @@ class Accuracy:
             "rest": self.rest,
             "complete": self.complete,
             **figures(self.estimate),
+            "worth": self.worth,
             "response": self.response.as_dict(),
         }
 

@@ -47,6 +47,14 @@ def test_a_new_k_counts_from_the_next_round_on_and_the_page_says_so(
         assert rounds.by_number(session, project, 1).wanted == 4
 
 
+def test_another_rule_is_chosen(person: FlaskClient, store: Store, project: Project) -> None:
+    page = f"/projects/{project.id}/settings"
+    answer = send(person, page, **(SETTINGS | {"rule": "margin"}))
+    assert "Rule is margin now, and was ent: from the next draw on" in answer.text
+    assert stored(store, project).rule == "margin"
+    assert '<option value="margin" selected>' in person.get(page, headers=BROWSER).text
+
+
 def test_what_a_change_would_do_is_told_before_it_is_made(person: FlaskClient, store: Store, project: Project) -> None:
     path = f"/projects/{project.id}/settings"
     answer = send(person, path, **(SETTINGS | {"k": "9", "floor": "0.1", "consider": "on"}))

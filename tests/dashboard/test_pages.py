@@ -61,7 +61,7 @@ def test_the_overview_tells_all_that_the_labels_say_of_the_pool(
     page = person.get(f"/projects/{project.id}", headers=BROWSER).text
     told = person.get(f"/api/projects/{project.id}/estimates").json
     assert f"<b>Go on</b> {told['advice']['reason']}" in page
-    assert f"<dd>{told['judged']['effective_size']:.0f} of 3 labels</dd>" in page
+    assert f"<dd>3, worth {told['judged']['worth']:.0f} drawn by lot</dd>" in page
     assert f"within ±2.0%</dt><dd>{told['labels_needed']:,}</dd>" in page
     assert "<dd>1, of them skipped 0</dd>" in page
     for share in told["class_balance"]:

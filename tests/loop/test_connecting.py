@@ -56,7 +56,7 @@ def test_connect_status_disconnect_from_the_command_line(
     pool = new_pool(size=30)
     before = pool.settings()
     where = ("--url", pool.studio.url, "--project", str(pool.id))
-    options = ("--token", pool.studio.token, "--k", "6", "--seed", "6")
+    options = ("--token", pool.studio.token, "--k", "6", "--seed", "6", "--rule", "margin")
 
     first = iwes(backend_settings, "connect", *where, *options)
     assert first.returncode == 0, first.stderr
@@ -66,6 +66,7 @@ def test_connect_status_disconnect_from_the_command_line(
     with live.store.read() as session:
         project = projects.by_address(session, pool.studio.url, pool.id)
         assert project is not None
+    assert (project.k, project.seed_size, project.rule) == (6, 6, "margin")
     assert webhook["headers"] == {"X-IWeS-Secret": project.secret}
     assert pool.settings()["sampling"] == "Uncertainty sampling"
     assert pool.settings()["model_version"] == "iwes-queue-0"

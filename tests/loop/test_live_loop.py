@@ -334,13 +334,13 @@ def test_a_project_is_labelled_to_its_last_task_and_goes_on_when_tasks_are_added
 
 def test_a_head_on_a_pretrained_backbone_goes_round_and_answers(live: Workplace, new_pool: Callable[..., Pool]) -> None:
     pool = new_pool(size=24)
-    project = connected(live, pool, k=4, seed_size=10, network="efficientnet-lite0").project
+    project = connected(live, pool, k=4, seed_size=10, network="efficientnet-lite0", rule="margin").project
     pool.annotator().run(threading.Event(), limit=10)  # no more: while the head trains, the pool would be used up
     await_(lambda: state(live, project) >= (1, RoundState.OPEN), "a round drawn by the head")
     with live.store.read() as session:
         first = rounds.models(session, project)[0]
         drawn = rounds.by_number(session, project, 1)
-        assert (drawn.rule, drawn.model_version) == ("ent", first.version)
+        assert (drawn.rule, drawn.model_version) == ("margin", first.version)
     assert cards.read(versions.folder(live.settings, project, first.version)).way == "head"
     job = queues.find(live.redis, f"project-{project.id}-round-0-train")
     assert job is not None
