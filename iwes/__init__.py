@@ -17,7 +17,7 @@ from iwes.estimate import Estimate, class_balance, combine, estimate_mean, estim
 from iwes.pool_weight import PoolWeights
 from iwes.probability import binary_entropy, disagreement, entropy, loss, margin
 from iwes.stopping import Advice, labels_needed, round_confidence, stopping_advice
-from iwes.stream import draw
+from iwes.stream import asked_first, draw
 from iwes.subset import PROBABILITIES, Model, Probability, Subset, select_subset
 from iwes.training_set import TrainingSet, load_training_set
 from iwes.version_space import VersionSpace, VersionSpaceSample, sample_version_space
@@ -43,6 +43,7 @@ __all__ = [
     "VersionSpace",
     "VersionSpaceSample",
     "ZeroScores",
+    "asked_first",
     "assisted_balance",
     "assisted_mean",
     "baselines",

@@ -80,6 +80,13 @@ def draw(
     return stream.result(enough, cap)
 
 
+def asked_first(pool_size: int, count: int, *, rng: np.random.Generator) -> Indices:
+    """The first `count` tasks whose scores `draw` would ask for with such an `rng`, whatever the scores will be; shape
+    (count,), fewer where the pool is smaller. For getting ready what scoring them takes."""
+    check_pool_size(pool_size)
+    return RandomOrder(pool_size, child_rng(rng)).take(0, count).copy()
+
+
 def _score_all(scorer: Scorer, size: int, block: int, chance: Chance) -> Floats:
     parts = [np.arange(start, min(start + block, size)) for start in range(0, size, block)]
     return np.concatenate([chance.check(scorer(part), part) for part in parts])

@@ -12,7 +12,7 @@ from jobs import step
 from jobs.foreseen import Foreseen
 from jobs.workplace import Workplace
 from store import pool, projects, rounds
-from store.tables import Draw, Model, Round
+from store.tables import Draw, Model, Project, Round
 
 if TYPE_CHECKING:
     from jobs.scoring import Scorer
@@ -39,7 +39,7 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
     if not task_ids:
         _close_the_pool(place, project_id, number)
         return
-    rng_seed = [project.rng_seed, number]
+    rng_seed = seed_of(project, number)
     rule, foreseen = rounds.SEED, Foreseen()
     if model is None:
         drawn = iwes.draw_seed(len(task_ids), wanted, rng=np.random.default_rng(rng_seed), reserve=project.reserve)
@@ -63,6 +63,11 @@ def draw_round(place: Workplace, project_id: int, number: int) -> None:
         round_.reserve, round_.expected = project.reserve, foreseen.expected
         rounds.add(session, locked, round_, as_draws(drawn, task_ids, foreseen))
     log.info("project %s round %s: %s of %s tasks drawn", project_id, number, len(drawn.index), len(task_ids))
+
+
+def seed_of(project: Project, number: int) -> list[int]:
+    """All that a draw's random numbers depend on."""
+    return [project.rng_seed, number]
 
 
 def _close_the_pool(place: Workplace, project_id: int, number: int) -> None:

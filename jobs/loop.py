@@ -103,6 +103,22 @@ def reconcile_work(project: Project) -> Work:
     )
 
 
+def prepare(place: Workplace, project: Project, number: int) -> None:
+    """Has images fetched for the draw of this number, while its labels are awaited. Where that is lost, with Redis or
+    with a worker, nothing is due: the draw fetches what is missing."""
+    work = Work(
+        id=f"project-{project.id}-round-{number}-ahead",
+        function="jobs.ahead.ahead",
+        arguments=(project.id, number),
+        queue=queues.GPU,
+        retries=(),
+    )
+    try:
+        queues.ensure(place.redis, work, even_if_failed=True)
+    except (RedisError, OSError) as error:
+        log.info("Redis is away (%s): nothing is fetched ahead for round %s", error, number)
+
+
 def _step(kind: str, project: Project, number: int) -> Work:
     return Work(
         id=f"project-{project.id}-round-{number}-{kind}",

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from jobs import step
+from jobs import loop, step
 from jobs.workplace import Workplace
 from store import pool, projects, rounds
 from store.tables import Draw, Project, RoundState
@@ -63,6 +63,7 @@ def publish_round(
         project = projects.lock(session, project_id)
         rounds.open_(session, rounds.by_number(session, project, number))
         rounds.close_if_complete(session, project)
+    loop.prepare(place, project, number + 1)
 
 
 def surface(

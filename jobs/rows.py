@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.images import ImageSource, Loaded
+from jobs.images.source import FETCHERS
 from jobs.workplace import Workplace
 from models.learner import Learner, Rows
 from models.shelf import Shelf, key_of, shape_in
@@ -42,10 +43,10 @@ class RowSource:
     """The rows of one project's tasks for one learner. Descriptions are kept by the image's content under the name of
     the frozen part, so they serve every round, every project, and every address the image is known by."""
 
-    def __init__(self, place: Workplace, project: Project, learner: Learner) -> None:
+    def __init__(self, place: Workplace, project: Project, learner: Learner, *, fetchers: int = FETCHERS) -> None:
         settings = place.settings
         self._learner = learner
-        self._images = ImageSource.of(place, project, learner.input_size)
+        self._images = ImageSource.of(place, project, learner.input_size, fetchers=fetchers)
         self._kept: Shelf | None = None
         if learner.frozen is not None:
             folder = settings.features_folder / key_of(learner.frozen).hex()

@@ -51,11 +51,8 @@ def train_round(place: Workplace, project_id: int, number: int, subset_id: int =
         known = set(project.classes)
         labelled = [e for e in _examples(session, project, round_, subset) if e.class_name in known]
     began = time.monotonic()
-    plan = place.workshop.decided(project.network, Plan.from_dict(project.training))
     run = _Which(number, subset, bool(twin))
-    with place.store.read() as session:
-        past = _Past.of(session, project, _make(project, plan), run)
-    learner = place.workshop.learner(project.network, plan, learning_rate=past.learning_rate, backbone=past.backbone)
+    plan, past, learner = _prepared(place, project, run)
     loaded = RowSource(place, project, learner).load([e.data for e in labelled], on_described=describing)
     if loaded.away:
         log.warning("project %s: %s images cannot be had now and are left out this time", project_id, len(loaded.away))
@@ -71,6 +68,19 @@ def train_round(place: Workplace, project_id: int, number: int, subset_id: int =
             pool.set_aside(session, labelled[index].task_id, reason)
         round_ = rounds.by_number(session, project, number, subset)
         rounds.trained(session, project, round_, model, twin=run.twin, problem=problem)
+
+
+def learner_of(place: Workplace, project: Project, number: int) -> Learner:
+    """Who will learn from the annotators' round of this number."""
+    return _prepared(place, project, _Which(number, None, False))[2]
+
+
+def _prepared(place: Workplace, project: Project, run: _Which) -> tuple[Plan, _Past, Learner]:
+    plan = place.workshop.decided(project.network, Plan.from_dict(project.training))
+    with place.store.read() as session:
+        past = _Past.of(session, project, _make(project, plan), run)
+    learner = place.workshop.learner(project.network, plan, learning_rate=past.learning_rate, backbone=past.backbone)
+    return plan, past, learner
 
 
 def _examples(session: Session, project: Project, round_: Round, subset: Subset | None) -> list[Example]:

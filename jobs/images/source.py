@@ -26,6 +26,7 @@ from studio.client import Client
 from studio.errors import Unreachable
 
 FETCHERS = 8
+"""At once, while somebody waits for the images."""
 BATCH = 128
 """Images fetched before they are put on the shelf together."""
 PIXEL_BYTES = 4 * 2**30
@@ -93,6 +94,7 @@ class ImageSource:
         *,
         prefixes: Sequence[str] = (),
         most_bytes: int = PIXEL_BYTES,
+        fetchers: int = FETCHERS,
         resolver: Resolve = resolve,
     ) -> None:
         """Besides Label Studio, images may come from addresses under these prefixes; raises OriginError for a prefix
@@ -100,6 +102,7 @@ class ImageSource:
         shared by all projects, keeps `most_bytes` of pixels of this size."""
         self._field = project.field
         self._size = size
+        self._fetchers = fetchers
         self._fetcher = fetcher_of(project, client, prefixes, resolver=resolver)
         self._addresses = Shelf(cache / "addresses", (KEY_BYTES,), np.uint8, most_bytes=ADDRESS_BYTES)
         some_batches = 4 * BATCH * 3 * size * size
@@ -108,7 +111,15 @@ class ImageSource:
         )
 
     @classmethod
-    def of(cls, place: Workplace, project: Project, size: int, *, most_bytes: int | None = None) -> ImageSource:
+    def of(
+        cls,
+        place: Workplace,
+        project: Project,
+        size: int,
+        *,
+        most_bytes: int | None = None,
+        fetchers: int = FETCHERS,
+    ) -> ImageSource:
         """As this installation is set up."""
         settings = place.settings
         return cls(
@@ -118,6 +129,7 @@ class ImageSource:
             size,
             prefixes=settings.image_prefixes,
             most_bytes=most_bytes or settings.shelf_bytes,
+            fetchers=fetchers,
         )
 
     def keys(self, tasks: Sequence[Mapping[str, Any]]) -> list[Key | None]:
@@ -177,11 +189,11 @@ class ImageSource:
 
     def _outcomes(self, addresses: Iterable[str]) -> Iterator[tuple[str, _Read | SetAside]]:
         """As they come in, so that a slow host holds up nobody else."""
-        threads = ThreadPoolExecutor(FETCHERS)
+        threads = ThreadPoolExecutor(self._fetchers)
         ahead, under_way = iter(addresses), dict[Future[_Read | SetAside], str]()
         try:
             while True:
-                for address in islice(ahead, 2 * FETCHERS - len(under_way)):
+                for address in islice(ahead, 2 * self._fetchers - len(under_way)):
                     under_way[threads.submit(self._read, address)] = address
                 if not under_way:
                     return

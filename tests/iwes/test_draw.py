@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from iwes import BadArgument, BadScore, Draw, EmptyPool, ZeroScores, binary_entropy, draw, draw_seed, stream
+from iwes import (
+    BadArgument,
+    BadScore,
+    Draw,
+    EmptyPool,
+    ZeroScores,
+    asked_first,
+    binary_entropy,
+    draw,
+    draw_seed,
+    stream,
+)
 
 ARRAYS = ("index", "position", "passes", "score", "probability", "weight", "inclusion")
 
@@ -49,6 +60,22 @@ def test_lazy_draw_asks_in_order_never_twice_and_not_beyond_its_last_block() -> 
     assert result.position[-1] + 1 <= len(order) < result.position[-1] + 1 + 64
     np.testing.assert_array_equal(order[result.position], result.index)
     assert len(order) < 3000
+
+
+@pytest.mark.parametrize("pool_size", [40, 30_000])
+def test_what_is_asked_first_is_known_before_any_score(pool_size: int) -> None:
+    asked: list[int] = []
+
+    def score(index: np.ndarray) -> np.ndarray:
+        asked.extend(index.tolist())
+        return np.full(len(index), 0.1)
+
+    known = asked_first(pool_size, 60, rng=np.random.default_rng(5)).tolist()
+    draw(score, 20, rng=np.random.default_rng(5), pool_size=pool_size, batch=60)
+    assert known == asked[:60]
+    assert len(known) == min(60, pool_size)
+    with pytest.raises(EmptyPool):
+        asked_first(0, 60, rng=np.random.default_rng(5))
 
 
 def test_later_passes_never_ask_for_a_score_again() -> None:
