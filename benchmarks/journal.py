@@ -33,9 +33,10 @@ class Journal(Generic[R]):
         """On disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # whoever was killed in the middle of a line left no end of it
-        last = self.path.read_text()[-1:] if self.path.exists() else ""
-        with self.path.open("a") as file:
-            file.write(("" if last in ("", "\n") else "\n") + json.dumps(run.as_dict()) + "\n")
+        with self.path.open("ab+") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
+            begin = b"" if file.read() in (b"", b"\n") else b"\n"
+            file.write(begin + json.dumps(run.as_dict()).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 

@@ -88,7 +88,7 @@ def held(asked: Options, draws: int = DRAWS) -> Iterator[tuple[Key, iwes.Estimat
         learner = asked.learner(data)
         for kind in asked.pools:
             pool = work.pool(data, path, kind, learner, asked.cache)
-            for seed in range(asked.seeds):
+            for seed in range(asked.seeds[data]):
                 for count in TRAINED_ON:
                     side_by_side.say(f"{data}, {kind}: model {seed} of {count} labels")
                     one = judged(pool, learner, asked, seed, count)

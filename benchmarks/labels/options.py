@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.labels.data import DATASETS
+from benchmarks.labels.data import DATASETS, FROZEN
 from benchmarks.labels.model import PAPER
 from benchmarks.labels.pools import POOLS
 from benchmarks.labels.rules import RULES
 from benchmarks.labels.settings import SIZES, USUAL, Settings
 
 USUALLY = ("mnist-5000", "fashion-mnist")
+MANY, FEW = 20, 5
+"""Seeds, unless told otherwise: where training a head takes a second, and where training a network takes a minute."""
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -24,7 +26,7 @@ class Options:
     pools: list[str]
     rules: list[str]
     sizes: dict[str, Settings]
-    seeds: int
+    seeds: dict[str, int]
     workers: int
     cache: Path
     docs: Path
@@ -48,6 +50,7 @@ def options(words: Sequence[str] | None = None) -> Options:
     given = parser().parse_args(words)
     size = {name: getattr(given, name) for name in Settings.__dataclass_fields__ if getattr(given, name)}
     sizes = {name: Settings(**{**vars(SIZES.get(name, USUAL)), **size}) for name in DATASETS}
+    known = DATASETS.items()
     data = dict(given.data or [(name, DATASETS[name].usual) for name in USUALLY])
     return Options(
         data,
@@ -55,7 +58,7 @@ def options(words: Sequence[str] | None = None) -> Options:
         given.pool or list(POOLS),
         given.rule or list(RULES),
         sizes,
-        given.seeds,
+        {name: given.seeds or (MANY if data.learner == FROZEN and not given.paper else FEW) for name, data in known},
         given.workers,
         given.cache,
         given.docs,
@@ -81,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--pool", choices=list(POOLS), action="append", help="one or several (all)")
     made.add_argument("--rule", choices=list(RULES), action="append", help="one or several (all)")
-    made.add_argument("--seeds", type=_count, default=5, help="repetitions (5)")
+    made.add_argument("--seeds", type=_count, help=f"repetitions ({MANY}; {FEW} where a network is trained in full)")
     made.add_argument("--workers", type=_count, default=2, help="processes of one thread each (2)")
     made.add_argument("--k0", type=_count, help="labels of the seed set")
     made.add_argument("--k", type=_count, help="labels of each round")

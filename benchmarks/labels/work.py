@@ -45,7 +45,7 @@ def jobs(asked: Options) -> list[Job]:
     return [
         Job(data, pool, rule, seed)
         for data in asked.data
-        for seed in range(asked.seeds)
+        for seed in range(asked.seeds[data])
         for pool in asked.pools
         for rule in asked.rules
     ]
