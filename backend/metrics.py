@@ -30,7 +30,7 @@ from store.tables import Project
 
 metrics = Blueprint("metrics", __name__)
 
-JOBS = ("train", "draw", "publish", "ahead", "reconcile", "select", "review", "show")
+JOBS = ("train", "draw", "publish", "fetch", "reconcile", "select", "review", "show")
 """Told from the start, with zeros: of a counter that only appears with its first failure, Prometheus sees no rise."""
 
 FRESH_SECONDS = 5.0

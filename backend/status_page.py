@@ -27,6 +27,7 @@ DOING = {
     "scored": "scoring tasks until enough are drawn",
     "reviewed": "looking at labels",
     "written": "writing weights",
+    "fetched": "fetching images for the next draw",
 }
 
 
@@ -139,6 +140,11 @@ def progress_words(told: Mapping[str, Any]) -> str:
         f"epoch {told['epoch']} of at most {told['of']}, loss {told['loss']:.3f}{right}, "
         f"at most {told['seconds_left']:.0f} s left"
     )
+
+
+def progress_done(told: Mapping[str, Any]) -> int:
+    """How far it is on the way to `of`."""
+    return next((int(told[what]) for what in ("epoch", *DOING) if what in told), 0)
 
 
 def _show_queue(console: Console, queue: QueueStatus) -> None:

@@ -107,8 +107,8 @@ def prepare(place: Workplace, project: Project, number: int) -> None:
     """Has images fetched for the draw of this number, while its labels are awaited. Where that is lost, with Redis or
     with a worker, nothing is due: the draw fetches what is missing."""
     work = Work(
-        id=f"project-{project.id}-round-{number}-ahead",
-        function="jobs.ahead.ahead",
+        id=f"project-{project.id}-round-{number}-fetch",
+        function="jobs.fetch.fetch",
         arguments=(project.id, number),
         queue=queues.GPU,
         retries=(),

@@ -15,7 +15,7 @@ from backend.dashboard.live import Live, Parts
 from backend.exports.preview import preview
 from backend.exports.wish import Wish
 from backend.home import look
-from backend.status_page import progress_words
+from backend.status_page import progress_done, progress_words
 from jobs import job_log
 from jobs.workplace import Workplace
 from store import projects
@@ -30,6 +30,7 @@ pages.add_app_template_filter(words.share, "share")
 pages.add_app_template_filter(words.cell, "cell")
 pages.add_app_template_filter(words.job_name, "job_name")
 pages.add_app_template_filter(progress_words, "progress_words")
+pages.add_app_template_filter(progress_done, "progress_done")
 
 
 def place() -> Workplace:

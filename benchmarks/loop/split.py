@@ -47,7 +47,7 @@ class Split:
     """Jobs due and not begun: on their way into the queue, in it, and until a worker has forked for them."""
     train: float
     draw: float
-    """Images that no draw has asked for before are fetched from Label Studio in it."""
+    """Images that were not fetched while people labelled are fetched from Label Studio in it."""
     publish: float
     """Until the switch; queues of old rounds are removed after it."""
     serve: float

@@ -76,7 +76,7 @@ def _in_words(rounds: Sequence[Round]) -> str:
     return (
         f"Waiting, training and draw together are {inside / bare:.1f} × the bare work; the other parts, {studio:.0%} "
         "of the whole, are Label Studio's own work on the label, the batch and the next task. The draw fetches images "
-        "that no draw has asked for before from Label Studio; the bare work has them in memory."
+        "that were not fetched while people labelled; the bare work has them in memory."
     )
 
 

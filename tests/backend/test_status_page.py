@@ -34,6 +34,7 @@ def page(place: Workplace, *jobs: JobStatus) -> str:
             "running, epoch 1 of at most 25, loss 2.300, at most 60 s left",
         ),
         ({"described": 512, "of": 5000}, "running, describing images, 512 of 5000"),
+        ({"fetched": 64, "of": 1500}, "running, fetching images for the next draw, 64 of 1500"),
     ],
 )
 def test_a_training_shows_how_far_it_is(place: Workplace, told: dict[str, Any], said: str) -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from jobs import ahead, queues
-from jobs.ahead import fetch_ahead
+from jobs import fetch, queues
 from jobs.draw import draw_round
+from jobs.fetch import fetch_ahead
 from jobs.loop import prepare
 from jobs.publish import publish_round
 from jobs.train import train_round
@@ -84,7 +84,7 @@ def test_what_the_draw_asks_for_first_is_fetched_first(
 def test_it_ends_as_soon_as_the_round_has_its_labels(
     busy: Workplace, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead, "CHUNK", 8)
+    monkeypatch.setattr(fetch, "CHUNK", 8)
     project = a_project(busy, files)
 
     class Labelling(dict[str, bytes]):
@@ -135,7 +135,7 @@ def test_it_is_enqueued_once_a_round_is_published(
     with busy.store.read() as session:
         assert rounds.by_number(session, project, 1).state == RoundState.OPEN
     queue = queues.queue(busy.redis, queues.GPU)
-    assert queue.job_ids == [f"project-{project.id}-round-2-ahead"]
+    assert queue.job_ids == [f"project-{project.id}-round-2-fetch"]
     prepare(busy, project, 2)
-    assert queue.job_ids == [f"project-{project.id}-round-2-ahead"], "twice is once"
+    assert queue.job_ids == [f"project-{project.id}-round-2-fetch"], "twice is once"
     prepare(Workplace(replace(busy.settings, redis_url="redis://127.0.0.1:1"), busy.store), project, 2)

@@ -24,7 +24,7 @@ FETCHERS = 2
 MOST = 5_000
 
 
-def ahead(project_id: int, number: int) -> None:
+def fetch(project_id: int, number: int) -> None:
     """The job. Killed at any moment it leaves what it has fetched; nothing else depends on it."""
     step.run(fetch_ahead, project_id, number)
 
