@@ -44,11 +44,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _text(summaries: Sequence[Summary]) -> str:
-    seeds = sorted({len(summary.seeds) for summary in summaries})
-    count = " to ".join(str(number) for number in {seeds[0]: 0, seeds[-1]: 0})
     parts = [
         "### Labels needed\n\nFor the accuracy that random reaches with its last batch, as a part of what random "
-        f"needed; {count} seeds, jackknife standard error, ± ? where it is not reached without one of them. † looks at "
+        "needed; jackknife standard error over the seeds, ± ? where it is not reached without one of them. † looks at "
         "the answers of the whole pool: for labelled pools alone.",
         f"![Labels that each rule needs on every pool]({NEEDED})",
         tables.headline(summaries),

@@ -9,9 +9,8 @@ import numpy as np
 from benchmarks.labels.data import DATASETS
 from benchmarks.labels.pools import POOLS
 from benchmarks.labels.rules import DEFAULT, FEWEST, FEWEST_BY_ENTROPY, RULES
-from benchmarks.labels.summary import HELPED, Summary
+from benchmarks.labels.summary import HELPED, Summary, mean_above
 from benchmarks.page import table
-from benchmarks.subsets.summary import Mean
 
 INSTEAD = {
     "ent-paper": "no floor, as in the paper (not in a project)",
@@ -48,13 +47,11 @@ def defaults(summaries: Sequence[Summary]) -> str:
 
 
 def _points(both: Sequence[Summary], name: str) -> str:
-    """Of accuracy above the default's: the mean over rounds and pools, over the seeds that all pools have."""
+    """Of accuracy above the default's: the mean over rounds and pools."""
     if not both:
         return ""
-    seeds = min(len(summary.seeds) for summary in both)
-    of_pools = [summary.above(name, DEFAULT)[:seeds] for summary in both]
     pools = "" if len(both) == len(POOLS) else " (clean)" if len(both) == 1 else f" ({len(both)} pools)"
-    return Mean.of(np.mean(of_pools, axis=0)).text("+.2f") + pools
+    return mean_above(both, name, DEFAULT).text("+.2f") + pools
 
 
 def _beside(both: Sequence[Summary], name: str, which: int) -> str:

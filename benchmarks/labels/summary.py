@@ -150,6 +150,18 @@ def by_pool(runs: Sequence[Run], order: Callable[[tuple[str, str]], object]) -> 
     return [Summary([run for run in runs if (run.job.data, run.job.pool) == pool]) for pool in pools]
 
 
+def mean_above(summaries: Sequence[Summary], rule: str, other: str) -> Mean:
+    """Points of accuracy above the other's, the mean over pools. Those of one data set are compared seed by seed, for
+    what one seed does on them is alike; data sets know nothing of each other."""
+    value, variance = 0.0, 0.0
+    for data in dict.fromkeys(summary.data for summary in summaries):
+        above = [summary.above(rule, other) for summary in summaries if summary.data == data]
+        seeds = min(map(len, above))
+        of_data, share = Mean.of(np.mean([one[:seeds] for one in above], axis=0)), len(above) / len(summaries)
+        value, variance = value + share * of_data.value, variance + (share * of_data.error) ** 2
+    return Mean(value, math.sqrt(variance))
+
+
 def _typical(errors: Sequence[float]) -> float:
     return 100 * float(np.sqrt(np.mean(np.square(errors)))) if len(errors) else math.nan
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from benchmarks.labels.data import DATASETS
 from benchmarks.labels.pools import TITLES
 from benchmarks.labels.rules import BADGE, DEFAULT, MARGIN, RANDOM, RULES, Rule
-from benchmarks.labels.summary import HELPED, HOLD_OUT, MARGINS, PLAIN, WEIGHTED, Against, Summary
+from benchmarks.labels.summary import HELPED, HOLD_OUT, MARGINS, PLAIN, WEIGHTED, Against, Summary, mean_above
 from benchmarks.page import table
-from benchmarks.subsets.summary import Mean
 
 
 def title(summary: Summary) -> str:
@@ -29,8 +26,17 @@ def headline(summaries: Sequence[Summary]) -> str:
             [_name(rule), *(summary.ratio(rule.name).text() if rule in summary.rules else "" for summary in pools)]
             for rule in rules
         ]
-        parts += [f"**{DATASETS[data].title}**", table(["rule", *(TITLES[summary.pool] for summary in pools)], rows)]
+        parts += [
+            f"**{DATASETS[data].title}**, {seeds(pools)}",
+            table(["rule", *(TITLES[summary.pool] for summary in pools)], rows),
+        ]
     return "\n\n".join(parts)
+
+
+def seeds(summaries: Sequence[Summary]) -> str:
+    """How many each comparison has."""
+    counts = sorted({len(summary.seeds) for summary in summaries})
+    return " to ".join(str(count) for count in dict.fromkeys([counts[0], counts[-1]])) + " seeds"
 
 
 def together(summaries: Sequence[Summary]) -> str:
@@ -39,22 +45,15 @@ def together(summaries: Sequence[Summary]) -> str:
     others = [name for name in (RANDOM, MARGIN, BADGE) if RULES[name] in everywhere]
     if len(summaries) < 2 or not others:
         return ""
-    seeds = min(len(summary.seeds) for summary in summaries)
     rows = []
     for rule in everywhere:
         ratios = [summary.ratio(rule.name).value for summary in summaries]
         reached = sorted(math.inf if ratio is None else ratio for ratio in ratios)
         least, most = ("not reached" if math.isinf(end) else f"{end:.2f}" for end in (reached[0], reached[-1]))
         needed = least if math.isinf(reached[0]) else f"{least}–{most}"
-        above = [
-            "" if name == rule.name else _mean_above(summaries, rule.name, name, seeds).text("+.2f") for name in others
-        ]
+        above = ["" if name == rule.name else mean_above(summaries, rule.name, name).text("+.2f") for name in others]
         rows.append([_name(rule), needed, *above])
     return table(["rule", "labels needed", *(f"above {RULES[name].title}" for name in others)], rows)
-
-
-def _mean_above(summaries: Sequence[Summary], rule: str, other: str, seeds: int) -> Mean:
-    return Mean.of(np.mean([summary.above(rule, other)[:seeds] for summary in summaries], axis=0))
 
 
 def details(summary: Summary) -> str:

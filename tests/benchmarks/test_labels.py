@@ -19,8 +19,8 @@ from benchmarks.labels.pools import POOLS, Pool
 from benchmarks.labels.rules import BADGE, DEFAULT, FEWEST, MARGIN, RANDOM, RULES
 from benchmarks.labels.run import Job, Run, Said, measure
 from benchmarks.labels.settings import Settings
-from benchmarks.labels.summary import HOLD_OUT, MARGINS, PLAIN, Summary, needed_for
-from benchmarks.labels.tables import together
+from benchmarks.labels.summary import HOLD_OUT, MARGINS, PLAIN, Summary, mean_above, needed_for
+from benchmarks.labels.tables import headline, together
 from benchmarks.subsets.fashion import Labelled, three
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
@@ -187,6 +187,27 @@ def test_what_was_wanted_is_told_as_met_or_missed() -> None:
     assert "2.5–2.5×, 0 of 1 pools ✗" in rows[f"error of accuracy: {MARGINS} ≥ 3× as far off"]
     assert "0.5–0.5×, 0 of 1 pools ✗" in rows[f"error of accuracy: {HOLD_OUT} ≥ 1× as far off"]
     assert "3.0–3.0×" in rows[f"error of class balance: {PLAIN} ≥ 3× as far off"]
+
+
+def test_pools_of_one_data_set_are_compared_seed_by_seed_and_data_sets_are_independent() -> None:
+    """On both pools of the digits it is 0 and 2 points better, so the mean of these is 1 ± 1; on clothes, which have
+    another seed, 4, 4 and 4. The digits are two pools of three."""
+
+    def pool(data: str, name: str, above: list[float]) -> Summary:
+        return Summary(
+            [
+                Run(Job(data, name, rule, seed), "", "", Settings(10, 10, 1), (0.5, 0.5 + points / 100), (), 0.0)
+                for seed, more in enumerate(above)
+                for rule, points in ((RANDOM, 0.0), (DEFAULT, more))
+            ]
+        )
+
+    digits = [pool("mnist-5000", name, [0.0, 2.0]) for name in ("clean", "noise")]
+    clothes = pool("fashion-mnist", "clean", [4.0, 4.0, 4.0])
+    found = mean_above([*digits, clothes], DEFAULT, RANDOM)
+    assert found.value == pytest.approx(2.0)
+    assert found.error == pytest.approx(2 / 3)
+    assert "**Fashion-MNIST**, 3 seeds" in headline([*digits, clothes])
 
 
 def test_rules_that_were_run_on_every_pool_are_compared_on_all_together() -> None:
