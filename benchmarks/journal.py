@@ -44,5 +44,5 @@ class Journal(Generic[R]):
         """None where the line is only a part of one, or of another version of the benchmark."""
         try:
             return self._read(json.loads(line))
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             return None

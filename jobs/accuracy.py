@@ -34,11 +34,14 @@ class Accuracy:
     response: Response
     complete: bool
     """Whether the round is closed; until then the figures move with each label."""
+    helped: bool
+    """Whether the model's own word went into the estimate."""
 
     @property
     def worth(self) -> float:
-        """Labels drawn by lot that would tell as much; no more than there are."""
-        return min(self.estimate.worth, self.rest)
+        """Labels drawn by lot that would tell as much; no more than there are, nor, without the model's help, than
+        were given."""
+        return min(self.estimate.worth, self.rest if self.helped else self.response.answered)
 
     def __str__(self) -> str:
         missing = f", {self.response.missing} labels missing" if self.response.missing else ""
@@ -106,25 +109,26 @@ def _accuracy(batch: Batch, trained_on: Mapping[str, int]) -> Accuracy | None:
     judging = sample.judging(batch)
     if judging is None or batch.model_version is None:
         return None
+    estimate, helped = _estimate(judging)
     return Accuracy(
         round=batch.number,
         model_version=batch.model_version,
         trained_on=trained_on.get(batch.model_version),
         rest=batch.pool_size,
-        estimate=_estimate(judging),
+        estimate=estimate,
         response=judging.response,
         complete=batch.complete,
+        helped=helped,
     )
 
 
-def _estimate(judging: Sample) -> iwes.Estimate:
-    """With the help of the model that is judged, where it is known how sure it was: its word counts for nothing where
-    labels prove it wrong."""
+def _estimate(judging: Sample) -> tuple[iwes.Estimate, bool]:
+    """With the help of the model that is judged, where it is known how sure it was, and whether it was: its word counts
+    for nothing where labels prove it wrong."""
     settled = judging.settled
     said = settled.foresight if settled else None
     if settled is None or said is None or said.sure is None:
-        return iwes.estimate_mean(judging.right, judging.chance, **judging.seen)
+        return iwes.estimate_mean(judging.right, judging.chance, **judging.seen), False
     seen = {**judging.seen, "asked_about": said.asked_about}
-    return iwes.assisted_mean(
-        settled.right, settled.chance, said.confidence, said.sure, within=settled.answered, **seen
-    )
+    sure = said.confidence, said.sure
+    return iwes.assisted_mean(settled.right, settled.chance, *sure, within=settled.answered, **seen), True

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from jobs import draw, publish
 from jobs.images import ImageSource, NothingServed
-from jobs.loop import advance
+from jobs.loop import advance, prepare
 from jobs.reading import Reader
 from jobs.reconcile import read_until
 from jobs.workplace import Workplace
@@ -151,6 +151,7 @@ def connect(
             _begin_subset(session, project, options, came, say)
         undo.pop_all()
     advance(place, project.id)
+    prepare(place, project.id)
     return Connected(project, False, tasks, labelled, came)
 
 

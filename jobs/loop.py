@@ -103,15 +103,20 @@ def reconcile_work(project: Project) -> Work:
     )
 
 
-def prepare(place: Workplace, project: Project, number: int) -> None:
-    """Has images fetched for the draw of this number, while its labels are awaited. Where that is lost, with Redis or
-    with a worker, nothing is due: the draw fetches what is missing."""
+def prepare(place: Workplace, project_id: int) -> None:
+    """Has images fetched for the next draw while the labels of an open round are awaited. Where that is lost, with
+    Redis or with a worker, nothing is due: the draw fetches what is missing."""
+    with place.store.read() as session:
+        project = projects.by_id(session, project_id)
+        last = rounds.latest(session, project)
+        if last is None or last.state != RoundState.OPEN:
+            return
+        number = last.number + 1
     work = Work(
-        id=f"project-{project.id}-round-{number}-fetch",
+        id=f"project-{project_id}-round-{number}-fetch",
         function="jobs.fetch.fetch",
-        arguments=(project.id, number),
+        arguments=(project_id, number),
         queue=queues.GPU,
-        retries=(),
     )
     try:
         queues.ensure(place.redis, work, even_if_failed=True)

@@ -42,7 +42,12 @@ class Surfaced:
 
 def publish(project_id: int, number: int) -> None:
     """The job. Killed between any two calls it can run again: each of them is repeated without effect."""
-    step.run(publish_round, project_id, number)
+    step.run(_publish, project_id, number)
+
+
+def _publish(place: Workplace, project_id: int, number: int) -> None:
+    publish_round(place, project_id, number)
+    loop.prepare(place, project_id)
 
 
 def _tell(done: int, of: int) -> None:
@@ -63,7 +68,6 @@ def publish_round(
         project = projects.lock(session, project_id)
         rounds.open_(session, rounds.by_number(session, project, number))
         rounds.close_if_complete(session, project)
-    loop.prepare(place, project, number + 1)
 
 
 def surface(

@@ -13,7 +13,7 @@ from typing import Any
 from redis import Redis
 from redis.client import Pipeline
 from redis.exceptions import RedisError
-from rq import Queue, Retry
+from rq import Queue, Retry, Worker
 from rq.exceptions import DequeueTimeout, NoSuchJobError
 from rq.executions import ExecutionRegistry
 from rq.job import Job, JobStatus
@@ -134,12 +134,20 @@ def enqueue_retries(found: Queue) -> None:
     redis.transaction(move, later.key)
 
 
-def any_waiting(redis: Redis, name: str) -> bool:
-    """Whether a job waits for a worker; a Redis that is away has none to offer."""
+def any_waiting(redis: Redis, name: str, *, besides: str = "") -> bool:
+    """Whether a job waits for a worker, those of a kind left out; a Redis that is away has none to offer."""
     try:
-        return queue(redis, name).count > 0
+        return any(not besides or not job_id.endswith(f"-{besides}") for job_id in queue(redis, name).job_ids)
     except (RedisError, OSError):
         return False
+
+
+def served_here(redis: Redis, job: Job | None) -> list[str]:
+    """The queues that the worker serves who runs this job."""
+    if job is None or not job.worker_name:
+        return []
+    served = redis.hget(Worker.redis_worker_namespace_prefix + job.worker_name, "queues")
+    return as_text(served).split(",") if served else []
 
 
 def find(redis: Redis, job_id: str) -> Job | None:

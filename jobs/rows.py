@@ -92,7 +92,8 @@ class RowSource:
     ) -> Loaded:
         """Describes the images at these places and fills them in. One that is known under another address, which shows
         only once it is fetched, is not described again."""
-        loaded = self._images.load([tasks[place] for place in places])
+        others = len(places) < len(tasks)
+        loaded = self._images.load([tasks[place] for place in places], others=others)
         good = places[loaded.good]
         known, view = kept.look_up(loaded.keys)
         rows[good[known]] = view[:]

@@ -70,9 +70,9 @@ def train_round(place: Workplace, project_id: int, number: int, subset_id: int =
         rounds.trained(session, project, round_, model, twin=run.twin, problem=problem)
 
 
-def learner_of(place: Workplace, project: Project, number: int) -> Learner:
+def next_learner(place: Workplace, project: Project, number: int) -> Learner:
     """Who will learn from the annotators' round of this number."""
-    return _prepared(place, project, _Which(number, None, False))[2]
+    return _prepared(place, project, _Which(number, subset=None, twin=False))[2]
 
 
 def _prepared(place: Workplace, project: Project, run: _Which) -> tuple[Plan, _Past, Learner]:

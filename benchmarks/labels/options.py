@@ -58,7 +58,7 @@ def options(words: Sequence[str] | None = None) -> Options:
         given.pool or list(POOLS),
         given.rule or list(RULES),
         sizes,
-        {name: given.seeds or (MANY if data.learner == FROZEN and not given.paper else FEW) for name, data in known},
+        {name: given.seeds or (MANY if one.learner == FROZEN and not given.paper else FEW) for name, one in known},
         given.workers,
         given.cache,
         given.docs,

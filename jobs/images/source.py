@@ -76,10 +76,14 @@ class _Loading:
     bad: dict[int, SetAside] = field(default_factory=dict)
     fetched: int = 0
 
-    def check(self) -> None:
-        refused = [str(reason) for reason in self.bad.values() if isinstance(reason, NotServed)]
-        if len(refused) == self.fetched > 1:
-            raise NothingServed(f"none of {self.fetched} images is served; the first: {refused[0]}")
+    def check(self, *, others: bool) -> None:
+        refused = {place: str(reason) for place, reason in self.bad.items() if isinstance(reason, NotServed)}
+        if not len(refused) == self.fetched > 1:
+            return
+        if not self.places and not others:
+            first = next(iter(refused.values()))
+            raise NothingServed(f"none of {self.fetched} images is served; the first: {first}")
+        self.bad |= {place: Away(reason) for place, reason in refused.items()}  # who knows whose fault it is
 
 
 class ImageSource:
@@ -142,11 +146,12 @@ class ImageSource:
             known[addressed[index][0]] = content[row * KEY_BYTES : (row + 1) * KEY_BYTES]
         return known
 
-    def load(self, tasks: Sequence[Mapping[str, Any]]) -> Loaded:
-        """The images of the tasks with these data. A server that does not answer raises; a bad image does not."""
+    def load(self, tasks: Sequence[Mapping[str, Any]], *, others: bool = False) -> Loaded:
+        """The images of the tasks with these data. A server that does not answer raises; a bad image does not. With
+        `others`, images that were fetched before, there is work to go on with if none of these is served."""
         loading = _Loading()
         images = joined(self._views(tasks, loading))
-        loading.check()
+        loading.check(others=others)
         order = np.argsort(np.array(loading.places, np.int64))
         return Loaded(
             images=images.take(order),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from benchmarks.journal import Journal
 from benchmarks.labels import __main__ as program
 from benchmarks.labels import data, helped, work
 from benchmarks.labels.defaults import defaults
@@ -344,3 +346,13 @@ def test_data_that_are_not_here_are_named_with_where_they_belong(
     said = capsys.readouterr().err
     assert str(nowhere) in said
     assert "--data" in said
+
+
+def test_a_journal_of_an_older_version_is_not_looked_at(tmp_path: Path) -> None:
+    run = Run(Job("d", "clean", RANDOM, 0), "", "", TINY, (0.5,), (Said(0.5, 0.5, 0.5, 0.1, 0.1),), 1.0)
+    path = tmp_path / "journal.jsonl"
+    older = {**run.as_dict(), "said": [{"truth": 0.5}]}
+    path.write_text(json.dumps(older) + "\n" + json.dumps(older)[:40])
+    journal = Journal(path, Run.from_dict, lambda one: True)
+    journal.add(run)
+    assert journal.runs() == [run]

@@ -92,6 +92,7 @@ def test_what_the_labels_say_of_a_model_is_told_once() -> None:
         estimate=estimate_mean([1.0] * 45 + [0.0] * 5, [0.5] * 50),
         response=Response(asked=52, answered=50, skipped=2, lost=0),
         complete=True,
+        helped=False,
     )
     before = replace(OPEN, number=1, finished=(SEED,))
     after = replace(before, state=RoundState.CLOSED, finished=(replace(SEED, estimate=accuracy),))

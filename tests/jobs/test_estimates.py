@@ -70,6 +70,7 @@ def test_right_and_wrong_answers_count_by_one_over_their_chance(place: Workplace
     assert (found.judged.model_version, found.judged.trained_on, found.judged.rest) == ("iwes-model-0", 2, 18)
     assert (found.judged.response.answered, found.judged.response.missing) == (2, 2)
     assert found.said == "iwes-model-0, by round 1, with 2 of 4 labels so far; it is the model in use"
+    assert found.judged.worth <= 2, "without the model's help no label is worth more than one drawn by lot"
 
 
 def foresee(

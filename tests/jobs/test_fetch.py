@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from jobs import fetch, queues
+from jobs import draw, fetch, queues
 from jobs.draw import draw_round
 from jobs.fetch import fetch_ahead
 from jobs.loop import prepare
-from jobs.publish import publish_round
+from jobs.publish import publish
 from jobs.train import train_round
 from jobs.workplace import Workplace
 from store import pool, projects, rounds
@@ -72,19 +72,17 @@ def test_without_it_the_draw_fetches_them_itself(busy: Workplace, files: Files) 
 def test_what_the_draw_asks_for_first_is_fetched_first(
     busy: Workplace, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.draw.SCORING_BATCH", 8)
+    monkeypatch.setattr(fetch, "SCORING_BATCH", 2)
+    monkeypatch.setattr(draw, "SCORING_BATCH", 8)
     project = a_project(busy, files, k=2, reserve=0.0, floor=0.9)
-    assert fetch_ahead(busy, project.id, 1) == 3, "with this floor a draw of two hardly looks at more"
+    assert fetch_ahead(busy, project.id, 1) == 4, "with this floor a draw of two hardly looks at more than three"
     first = set(files.asked)
-    fetched = set(asked_by_the_draw(busy, project, files))
-    assert len(first | fetched) == 8, "the draw looked at eight, these three among them"
-    assert not first & fetched
+    fetched = asked_by_the_draw(busy, project, files)
+    assert len(fetched) == 4, "the draw looked at eight, the four that were there among them"
+    assert not first & set(fetched)
 
 
-def test_it_ends_as_soon_as_the_round_has_its_labels(
-    busy: Workplace, files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetch, "CHUNK", 8)
+def test_it_ends_as_soon_as_the_round_has_its_labels(busy: Workplace, files: Files) -> None:
     project = a_project(busy, files)
 
     class Labelling(dict[str, bytes]):
@@ -98,11 +96,29 @@ def test_it_ends_as_soon_as_the_round_has_its_labels(
     assert fetch_ahead(busy, project.id, 1) == 0, "the round is closed"
 
 
-def test_it_makes_way_for_whatever_else_waits_for_this_worker(busy: Workplace, files: Files) -> None:
+@pytest.mark.parametrize(
+    ("waiting", "served", "fetched"),
+    [
+        (queues.GPU, None, 0),
+        (queues.GPU, "gpu", 0),
+        (queues.STUDIO, "gpu", COUNT - len(SEED)),
+        (queues.STUDIO, "studio,gpu", 0),
+    ],
+)
+def test_it_makes_way_for_whatever_waits_for_this_worker(
+    busy: Workplace, files: Files, monkeypatch: pytest.MonkeyPatch, waiting: str, served: str | None, fetched: int
+) -> None:
     project = a_project(busy, files)
-    queues.queue(busy.redis, queues.GPU).enqueue("jobs.train.train", 2, 0)
-    assert fetch_ahead(busy, project.id, 1) == 0
-    assert files.asked == []
+    other = queues.queue(busy.redis, queues.GPU)
+    other.enqueue("jobs.fetch.fetch", 2, 1, job_id="project-2-round-1-fetch")
+    queues.queue(busy.redis, waiting).enqueue("jobs.train.train", 2, 0, job_id="project-2-round-0-train")
+    if served:
+        mine = other.create_job("jobs.fetch.fetch")
+        mine.worker_name = "one"
+        busy.redis.hset("rq:worker:one", "queues", served)
+        monkeypatch.setattr(fetch, "get_current_job", lambda: mine)
+    assert fetch_ahead(busy, project.id, 1) == fetched
+    assert len(files.asked) == fetched
 
 
 def test_a_label_studio_that_is_away_is_no_failure(busy: Workplace, files: Files) -> None:
@@ -111,6 +127,33 @@ def test_a_label_studio_that_is_away_is_no_failure(busy: Workplace, files: Files
     assert fetch_ahead(busy, project.id, 1) == 0
     with busy.store.read() as session:
         assert pool.problems(session, project) == {}, "the draw will see for itself"
+
+
+@pytest.mark.parametrize("way", ["head", "full"])
+def test_an_image_that_is_not_there_is_set_aside_and_the_order_without_it_is_fetched(
+    busy: Workplace, files: Files, way: str
+) -> None:
+    project = a_project(busy, files, training={"way": way})
+    for n in (20, 21):
+        del files.held[f"/data/{n}.png"]
+    assert fetch_ahead(busy, project.id, 1) == COUNT - len(SEED) - 2
+    with busy.store.read() as session:
+        assert sum(pool.problems(session, project).values()) == 2
+    assert asked_by_the_draw(busy, project, files) == []
+
+
+@pytest.mark.parametrize("way", ["head", "full"])
+def test_a_draw_goes_on_where_all_is_fetched_but_a_few_that_are_not_served(
+    busy: Workplace, files: Files, way: str
+) -> None:
+    project = a_project(busy, files, training={"way": way})
+    assert fetch_ahead(busy, project.id, 1) == COUNT - len(SEED)
+    new = range(COUNT + 1, COUNT + 4)
+    with busy.store.write() as session:
+        pool.mirror(session, project, {n: {"image": f"/data/{n}.png"} for n in new})
+    assert set(asked_by_the_draw(busy, project, files)) == {f"/data/{n}.png" for n in new}
+    with busy.store.read() as session:
+        assert pool.problems(session, project) == {}, "all that was fetched was refused: who knows whose fault it is"
 
 
 def test_nothing_is_fetched_for_a_round_nobody_will_be_asked_for(busy: Workplace, files: Files) -> None:
@@ -130,12 +173,32 @@ def test_it_is_enqueued_once_a_round_is_published(
 ) -> None:
     project = a_project(busy, files)
     add_round(busy.store, project, 1, [10, 11], wanted=2, publish=False)
+    queue = queues.queue(busy.redis, queues.GPU)
+    prepare(busy, project.id)
+    assert queue.job_ids == [], "nobody can label this round yet"
     monkeypatch.setattr("jobs.publish.surface", lambda *_: None)
-    publish_round(busy, project.id, 1)
+    monkeypatch.setenv("IWES_HOME", str(busy.settings.home))
+    monkeypatch.setenv("REDIS_URL", busy.settings.redis_url)
+    monkeypatch.setenv("DATABASE_URL", busy.settings.database_url)
+    publish(project.id, 1)
     with busy.store.read() as session:
         assert rounds.by_number(session, project, 1).state == RoundState.OPEN
-    queue = queues.queue(busy.redis, queues.GPU)
     assert queue.job_ids == [f"project-{project.id}-round-2-fetch"]
-    prepare(busy, project, 2)
+    prepare(busy, project.id)
     assert queue.job_ids == [f"project-{project.id}-round-2-fetch"], "twice is once"
-    prepare(Workplace(replace(busy.settings, redis_url="redis://127.0.0.1:1"), busy.store), project, 2)
+    prepare(Workplace(replace(busy.settings, redis_url="redis://127.0.0.1:1"), busy.store), project.id)
+
+
+@pytest.mark.parametrize("change", [{"connected": False}, {"mode": Mode.LOSS}])
+def test_it_ends_when_nobody_is_asked_any_more(busy: Workplace, files: Files, change: dict[str, object]) -> None:
+    project = a_project(busy, files)
+
+    class Changing(dict[str, bytes]):
+        def get(self, path: str, default: bytes | None = None) -> bytes | None:  # type: ignore[override]
+            with busy.store.write() as session:
+                for name, value in change.items():
+                    setattr(projects.lock(session, project.id), name, value)
+            return super().get(path, default)
+
+    files.held = Changing(files.held)
+    assert fetch_ahead(busy, project.id, 1) == 8
