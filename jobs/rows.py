@@ -64,7 +64,9 @@ class RowSource:
         away: dict[int, str] = {}
         for start in range(0, len(missing), CHUNK):
             places = missing[start : start + CHUNK]
-            loaded = self._fill_described(self._kept, rows, tasks, places)
+            unseen = len(missing) - len(places)
+            others = max(len(tasks) - len(missing) - unseen, 0)  # no more are to be left out than are known
+            loaded = self._fill_described(self._kept, rows, tasks, places, others)
             bad |= {int(places[index]): reason for index, reason in loaded.bad.items()}
             away |= {int(places[index]): reason for index, reason in loaded.away.items()}
             on_described(start + len(places), len(missing))
@@ -89,10 +91,10 @@ class RowSource:
         rows: NDArray[np.float32],
         tasks: Sequence[Mapping[str, Any]],
         places: NDArray[np.int64],
+        others: int,
     ) -> Loaded:
         """Describes the images at these places and fills them in. One that is known under another address, which shows
         only once it is fetched, is not described again."""
-        others = len(places) < len(tasks)
         loaded = self._images.load([tasks[place] for place in places], others=others)
         good = places[loaded.good]
         known, view = kept.look_up(loaded.keys)

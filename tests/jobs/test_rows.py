@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from jobs import rows
+from jobs.images import NothingServed
 from jobs.rows import RowSource
 from jobs.workplace import Workplace
 from models.images import decode
@@ -103,3 +105,18 @@ def test_a_learner_with_nothing_frozen_reads_the_images(place: Workplace, projec
 def test_no_task_gives_no_row(place: Workplace, project: Project) -> None:
     loaded = RowSource(place, project, Counting()).load([])  # type: ignore[arg-type]
     assert loaded.rows.shape == (0, 3)
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_few_images_that_are_not_served_are_left_out_and_for_most_of_them_it_is_waited(
+    place: Workplace, project: Project, files: Files, monkeypatch: pytest.MonkeyPatch, frozen: bool
+) -> None:
+    """Also where they are described bit by bit, and each bit is fewer than what is known."""
+    monkeypatch.setattr(rows, "CHUNK", 2)
+    learner = Counting() if frozen else place.workshop.learner("small-cnn", Plan())
+    source = RowSource(place, project, learner)  # type: ignore[arg-type]
+    source.load(tasks(1, 2, 3))
+    few = source.load(tasks(1, 11, 2, 12, 3))
+    assert (few.good.tolist(), sorted(few.away), few.bad) == ([0, 2, 4], [1, 3], {})
+    with pytest.raises(NothingServed):
+        source.load(tasks(1, 2, 3, 11, 12, 13, 14))
