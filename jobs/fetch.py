@@ -61,11 +61,11 @@ class _Ahead:
     def look(self) -> bool:
         """Goes through what the draw would ask for first; whether it has to be done again, as a task was set aside, and
         without it the order is another."""
+        awaited = self._awaited()
+        if awaited is None:
+            return False
+        project, last = awaited
         with self._place.store.read() as session:
-            project = projects.by_id(session, self._project_id)
-            last = rounds.latest(session, project)
-            if last is None or not _awaited(project, last, self._number):
-                return False
             task_ids = pool.drawable(session, project, at_least=project.k)
         if not task_ids:
             return False
@@ -97,19 +97,19 @@ class _Ahead:
 
     def _goes_on(self) -> bool:
         """Whether labels are still awaited, and nothing waits for this worker but images of other projects."""
-        with self._place.store.read() as session:
-            project = projects.by_id(session, self._project_id)
-            last = rounds.latest(session, project)
-            if last is None or not _awaited(project, last, self._number):
-                return False
+        if self._awaited() is None:
+            return False
         served = queues.served_here(self._place.redis, get_current_job()) or [queues.GPU]
         return not any(queues.any_waiting(self._place.redis, name, besides="fetch") for name in served)
 
-
-def _awaited(project: Project, last: Round, number: int) -> bool:
-    """Whether annotators are to give labels before a draw of this number."""
-    asking = project.connected and project.mode in (Mode.AUTO, Mode.ENT)
-    return asking and last.number == number - 1 and last.state == RoundState.OPEN
+    def _awaited(self) -> tuple[Project, Round] | None:
+        """The round whose labels annotators are to give before this draw; None where they are not, or no more."""
+        with self._place.store.read() as session:
+            project = projects.by_id(session, self._project_id)
+            last = rounds.latest(session, project)
+        if last is None or not project.connected or project.mode not in (Mode.AUTO, Mode.ENT):
+            return None
+        return (project, last) if last.number == self._number - 1 and last.state == RoundState.OPEN else None
 
 
 def _reach(project: Project, last: Round) -> int:

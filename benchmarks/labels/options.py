@@ -50,7 +50,6 @@ def options(words: Sequence[str] | None = None) -> Options:
     given = parser().parse_args(words)
     size = {name: getattr(given, name) for name in Settings.__dataclass_fields__ if getattr(given, name)}
     sizes = {name: Settings(**{**vars(SIZES.get(name, USUAL)), **size}) for name in DATASETS}
-    known = DATASETS.items()
     data = dict(given.data or [(name, DATASETS[name].usual) for name in USUALLY])
     return Options(
         data,
@@ -58,7 +57,7 @@ def options(words: Sequence[str] | None = None) -> Options:
         given.pool or list(POOLS),
         given.rule or list(RULES),
         sizes,
-        {name: given.seeds or (MANY if one.learner == FROZEN and not given.paper else FEW) for name, one in known},
+        {name: given.seeds or _usual_seeds(name, paper=given.paper) for name in DATASETS},
         given.workers,
         given.cache,
         given.docs,
@@ -66,6 +65,10 @@ def options(words: Sequence[str] | None = None) -> Options:
         given.paper,
         given.device,
     )
+
+
+def _usual_seeds(data: str, *, paper: bool) -> int:
+    return MANY if DATASETS[data].learner == FROZEN and not paper else FEW
 
 
 def parser() -> argparse.ArgumentParser:
